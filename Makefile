@@ -1,0 +1,56 @@
+# The front door. CMake does the work: build folders are build/<preset>.
+PRESET ?= release
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+BUILD := build/$(PRESET)
+
+.DEFAULT_GOAL := all
+.PHONY: all test test-gpu demo install dist bench fuzz lint format clean help setup configure
+
+all: configure ## build everything (PRESET=release|dev|asan-ubsan|clang|fuzz, JOBS=N)
+	@cmake --build $(BUILD) -j $(JOBS)
+
+test: all ## build, then run every test that needs no GPU
+	@ctest --test-dir $(BUILD) -LE '^gpu$$' --no-tests=error --output-on-failure -j $(JOBS)
+
+test-gpu: all ## build, then run the tests that need a GPU
+	@ctest --test-dir $(BUILD) -L '^gpu$$' --no-tests=error --output-on-failure
+
+demo: all ## profile the examples (live with a GPU, else kept captures) into demo/
+	@test -x tools/demo || { echo 'make demo: tools/demo is missing from this checkout' >&2; exit 1; }
+	@tools/demo $(BUILD)
+
+install: all ## install under PREFIX (default /usr/local)
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+dist: all ## pack build/dist/iket-<version>-linux-x86_64.tar.gz, which needs glibc alone
+	@tools/dist $(BUILD)
+
+bench: all ## run the benchmarks
+	@cmake --build $(BUILD) --target bench
+
+fuzz: ## build the fuzzers and run each for SECONDS_EACH seconds (default 30)
+	@tools/setup fuzz
+	@tools/fuzz
+
+lint: ## check formatting, house rules and clang-tidy
+	@tools/setup lint
+	@$(MAKE) --no-print-directory configure
+	@tools/lint --tidy $(BUILD)
+
+format: ## format every source in place
+	@tools/setup lint
+	@tools/lint --fix-format
+
+clean: ## remove the build folders, but not the toolchain that tools/setup installed
+	@rm -rf $(filter-out build/toolchain,$(wildcard build/*)) demo
+
+help: ## say what each target does
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup:
+	@tools/setup
+
+configure: setup
+	@mkdir -p $(BUILD)
+	@cmake --preset $(PRESET) >$(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log >&2; exit 1; }

@@ -1,0 +1,46 @@
+# Compiler settings shared by every room, and the switches of the build.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# The build tree has the shape of the installed one, so that bin/iket finds ../lib/libiket_inject.so
+# in both.
+set(CMAKE_INSTALL_LIBDIR "lib" CACHE STRING "Folder of libraries under the prefix")
+include(GNUInstallDirs)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug or Release" FORCE)
+endif()
+
+option(IKET_WERROR "Treat warnings as errors" ON)
+option(IKET_EXAMPLES "Build the examples" ON)
+option(IKET_TESTS "Build the tests" ON)
+option(IKET_BENCH "Build the benchmarks" ON)
+option(IKET_VIEWER "Build the HTML viewer" ON)
+option(IKET_FUZZ "Build fuzz/: replays of the seeds, or fuzzers with IKET_LIBFUZZER" ON)
+option(IKET_LIBFUZZER "Make real fuzzers of fuzz/ (Clang); every room is instrumented" OFF)
+option(IKET_STATIC_RUNTIME "Link libstdc++ and libgcc statically" ON)
+set(IKET_SANITIZE "" CACHE STRING "Sanitizers for every target, e.g. address,undefined")
+
+add_library(iket_options INTERFACE)
+target_compile_options(iket_options INTERFACE -Wall -Wextra -Wshadow -Wconversion
+                                              -Wno-sign-conversion
+                                              $<$<BOOL:${IKET_WERROR}>:-Werror>)
+if(IKET_LIBFUZZER)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "IKET_LIBFUZZER needs Clang; use the preset: cmake --preset fuzz")
+  endif()
+  target_compile_options(iket_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+if(IKET_SANITIZE)
+  target_compile_options(iket_options INTERFACE -fsanitize=${IKET_SANITIZE}
+                                                -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(iket_options INTERFACE -fsanitize=${IKET_SANITIZE})
+elseif(IKET_STATIC_RUNTIME)
+  # What `make dist` packs must run on another Linux with nothing but glibc.
+  target_link_options(iket_options INTERFACE -static-libstdc++ -static-libgcc)
+endif()

@@ -1,0 +1,33 @@
+# Third-party libraries, one target each; a room names those that it uses in its DEPS.
+#
+#   fmt::fmt-header-only  CLI11::CLI11  iket::expected  iket::deflate  iket::zstd  iket::lz4
+#
+# The compressors are the static archives, since programs of iket depend on glibc alone.
+# tools/setup installs all of them.
+find_package(fmt REQUIRED)
+find_package(CLI11 REQUIRED)
+if(IKET_TESTS OR IKET_FUZZ)
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+endif()
+
+# iket_static_package(<name> HEADER <file> ARCHIVE <file>): target iket::<name> of a static archive.
+function(iket_static_package name)
+  cmake_parse_arguments(PACKAGE "" "HEADER;ARCHIVE" "" ${ARGN})
+  string(TOUPPER "IKET_${name}" variable)
+  find_path(${variable}_INCLUDE "${PACKAGE_HEADER}" REQUIRED)
+  find_library(${variable}_ARCHIVE "${PACKAGE_ARCHIVE}" REQUIRED)
+  mark_as_advanced(${variable}_INCLUDE ${variable}_ARCHIVE)
+  add_library(iket::${name} STATIC IMPORTED GLOBAL)
+  set_target_properties(iket::${name} PROPERTIES
+    IMPORTED_LOCATION "${${variable}_ARCHIVE}"
+    INTERFACE_INCLUDE_DIRECTORIES "${${variable}_INCLUDE}")
+endfunction()
+iket_static_package(deflate HEADER libdeflate.h ARCHIVE libdeflate.a)
+iket_static_package(zstd HEADER zstd.h ARCHIVE libzstd.a)
+iket_static_package(lz4 HEADER lz4.h ARCHIVE liblz4.a)
+
+find_path(IKET_EXPECTED_INCLUDE tl/expected.hpp REQUIRED)
+mark_as_advanced(IKET_EXPECTED_INCLUDE)
+add_library(iket::expected INTERFACE IMPORTED GLOBAL)
+target_include_directories(iket::expected SYSTEM INTERFACE "${IKET_EXPECTED_INCLUDE}")

@@ -1,0 +1,54 @@
+#include "ring/layout.h"
+
+#include <bit>
+
+namespace iket::ring {
+namespace {
+
+constexpr uint64_t kGranularity = uint64_t{2} << 20;
+constexpr uint32_t kHeaderShiftBase = std::countr_zero(kHeaderBytes);
+
+}  // namespace
+
+uint32_t Layout::ring_shift() const { return std::countr_zero(ring_bytes); }
+
+uint32_t Layout::header_shift() const { return ring_shift() - kHeaderShiftBase; }
+
+uint64_t Layout::window_bytes() const {
+  const uint64_t rings = uint64_t{ring_count()} * ring_bytes;
+  return kTableBytes + (rings + kGranularity - 1) / kGranularity * kGranularity;
+}
+
+Result<Layout> MakeLayout(uint64_t ring_bytes, uint32_t sm_count) {
+  if (!std::has_single_bit(ring_bytes) || ring_bytes < kMinRingBytes) {
+    return Fail(ErrorKind::kUsage, "a ring of {} bytes: give a power of two of at least {}",
+                ring_bytes, kMinRingBytes);
+  }
+  if (sm_count == 0 || sm_count * uint64_t{kSlotsPerSm} * kHeaderBytes > kTableBytes) {
+    return Fail(ErrorKind::kUsage, "{} SMs: the ring table holds 1 to {}", sm_count,
+                kTableBytes / kHeaderBytes / kSlotsPerSm);
+  }
+  const uint64_t window = sm_count * uint64_t{kSlotsPerSm} * ring_bytes;
+  if (window > kWindowAlignment) {
+    return Fail(ErrorKind::kUsage,
+                "rings of {} bytes for {} SMs take {} bytes, more than a window of 4 GiB: "
+                "give at most {}",
+                ring_bytes, sm_count, window,
+                std::bit_floor(kWindowAlignment / (sm_count * uint64_t{kSlotsPerSm})));
+  }
+  return Layout{.ring_bytes = static_cast<uint32_t>(ring_bytes), .sm_count = sm_count};
+}
+
+Result<Layout> FitLayout(uint64_t wanted_ring_bytes, uint32_t sm_count, uint64_t budget_bytes) {
+  for (uint64_t ring_bytes = wanted_ring_bytes; ring_bytes >= kMinRingBytes; ring_bytes /= 2) {
+    auto layout = MakeLayout(ring_bytes, sm_count);
+    if (!layout) return layout;
+    if (layout->window_bytes() <= budget_bytes) return layout;
+  }
+  return Fail(ErrorKind::kNothing,
+              "no room for rings: {} SMs need {} bytes even with {}-byte rings, {} are allowed",
+              sm_count, kTableBytes + uint64_t{sm_count} * kSlotsPerSm * kMinRingBytes,
+              kMinRingBytes, budget_bytes);
+}
+
+}  // namespace iket::ring

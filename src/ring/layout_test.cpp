@@ -1,0 +1,69 @@
+#include "ring/layout.h"
+
+#include <gtest/gtest.h>
+
+namespace iket::ring {
+namespace {
+
+TEST(Layout, NumbersOfAnH200) {
+  auto layout = MakeLayout(32 << 10, 132);
+  ASSERT_TRUE(layout);
+  EXPECT_EQ(layout->ring_count(), 8448u);
+  EXPECT_EQ(layout->offset_mask(), 0x7fffu);
+  EXPECT_EQ(layout->ring_shift(), 15u);
+  EXPECT_EQ(layout->header_shift(), 9u);
+  EXPECT_EQ(layout->window_bytes(), (uint64_t{2} << 20) + 264 * (uint64_t{1} << 20));
+}
+
+// What the patched code computes with 32-bit registers stays inside the window for every ring.
+TEST(Layout, AddressesOfThePatchedCodeStayInside) {
+  for (uint32_t ring_bytes : {4096u, 16384u, 262144u}) {
+    auto layout = MakeLayout(ring_bytes, 132);
+    ASSERT_TRUE(layout);
+    for (uint32_t sm : {0u, 1u, 131u}) {
+      for (uint32_t slot : {0u, 1u, 63u}) {
+        const uint64_t index = uint64_t{sm} * kSlotsPerSm + slot;
+        const uint32_t ur3 = static_cast<uint32_t>(index * ring_bytes);
+        EXPECT_EQ(uint64_t{ur3}, index * ring_bytes);
+        EXPECT_EQ(ur3 >> layout->header_shift(), index * kHeaderBytes);
+        for (uint32_t written : {0u, 16u, 0xfffffff0u}) {
+          const uint32_t address = (written & layout->offset_mask()) | ur3;
+          EXPECT_GE(address, ur3);
+          EXPECT_LE(address + kRecordBytes - 1, uint64_t{ur3} + ring_bytes - 1);
+        }
+      }
+    }
+  }
+}
+
+TEST(Layout, RefusesWhatDoesNotFit) {
+  EXPECT_FALSE(MakeLayout(0, 132));
+  EXPECT_FALSE(MakeLayout(2048, 132));
+  EXPECT_FALSE(MakeLayout(24 << 10, 132));
+  EXPECT_FALSE(MakeLayout(16 << 10, 0));
+  EXPECT_FALSE(MakeLayout(16 << 10, 513));
+  EXPECT_TRUE(MakeLayout(256 << 10, 132));
+  auto too_large = MakeLayout(512 << 10, 132);
+  ASSERT_FALSE(too_large);
+  EXPECT_NE(too_large.error().message.find("at most 262144"), std::string::npos);
+}
+
+TEST(Layout, HalvesUntilItFits) {
+  auto layout = FitLayout(32 << 10, 132, uint64_t{100} << 20);
+  ASSERT_TRUE(layout);
+  EXPECT_EQ(layout->ring_bytes, 8192u);
+  EXPECT_LE(layout->window_bytes(), uint64_t{100} << 20);
+  EXPECT_FALSE(FitLayout(32 << 10, 132, uint64_t{20} << 20));
+}
+
+TEST(Record, EveryBitPatternIsSomeKind) {
+  EXPECT_EQ(KindOf({0, 0, 0, 0}), RecordKind::kUnknown);
+  EXPECT_EQ(KindOf({0, 1, 0, 0}), RecordKind::kEvent);
+  EXPECT_EQ(KindOf({0, 0x7fffffff, 0, 0}), RecordKind::kEvent);
+  EXPECT_EQ(KindOf({0, kTagBegin | 5, 0, 0}), RecordKind::kBegin);
+  EXPECT_EQ(KindOf({0, kTagEndIdentity | 0x3ffffff, 0, 0}), RecordKind::kEndIdentity);
+  EXPECT_EQ(KindOf({0, 0xc0000000, 0, 0}), RecordKind::kUnknown);
+}
+
+}  // namespace
+}  // namespace iket::ring
