@@ -1,0 +1,31 @@
+// image_kind.h: what sort of code image some bytes, or a bare pointer, are.
+//
+// The driver's load functions take a pointer without a size; ELF and fatbin say in their headers how
+// long they are, PTX is a C string, and the wrapper points at a fatbin. The *At functions read
+// memory that the caller of the driver vouches for: the pointer must be one that the driver would
+// accept. What they return is still untrusted content.
+#pragma once
+
+#include <cstddef>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+namespace iket::cubin {
+
+enum class ImageKind { kUnknown, kElf, kFatbin, kWrapper, kPtx };
+
+// By the first bytes. kElf means ELF64 for EM_CUDA; anything else ELF is kUnknown.
+ImageKind KindOf(UntrustedBytes bytes);
+const char* KindName(ImageKind kind);
+
+// The image behind a pointer given to cuModuleLoadData or cuLibraryLoadData. A wrapper is followed
+// to its fatbin (`kind` says kFatbin then). The size of an ELF image is where its last section or
+// header table ends.
+struct UntrustedImage {
+  ImageKind kind = ImageKind::kUnknown;
+  UntrustedBytes bytes;
+};
+Result<UntrustedImage> UntrustedImageAt(const void* image);
+
+}  // namespace iket::cubin
