@@ -1,0 +1,241 @@
+// content.h: what a capture holds, as plain data.
+//
+// One struct for each kind of chunk of docs/format.md, the same for writer and reader; strings are
+// strings here, ids only in the file. Objects refer to each other by the `index` that the writer
+// gave them. In a file, a later statement about the same index (or key) replaces the earlier one.
+// Times are ns: MONOTONIC unless the name says realtime. Sizes are bytes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ring/layout.h"
+#include "ring/record.h"
+
+namespace iket::capture {
+
+// One profiled process (SESS).
+struct Session {
+  uint32_t index = 0;
+  bool ended = false;            // the program is known to have ended
+  bool software_device = false;  // it ran on the software device, not on a GPU
+  uint32_t pid = 0;
+  int32_t exit_status = -1;  // -1 unknown, or ended by `signal`
+  int32_t signal = 0;
+  std::string tool_version;
+  std::vector<std::string> command_line;
+  std::string host;
+  std::string working_directory;
+  int64_t start_realtime_ns = 0;
+  int64_t start_ns = 0;
+  int64_t end_realtime_ns = 0;  // 0 unknown
+  int64_t end_ns = 0;           // 0 unknown
+
+  bool operator==(const Session&) const = default;
+};
+
+// Where a SM sits (rows of DEVC); -1 unknown.
+struct SmPlace {
+  int32_t tpc = -1;
+  int32_t gpc = -1;
+
+  bool operator==(const SmPlace&) const = default;
+};
+
+// One device as the process numbered it (DEVC).
+struct Device {
+  uint32_t index = 0;
+  bool simulated = false;
+  std::array<uint8_t, 16> uuid{};
+  std::string name;
+  uint16_t compute_major = 0;
+  uint16_t compute_minor = 0;
+  uint32_t sm_count = 0;
+  uint32_t sm_clock_max_khz = 0;  // 0 unknown
+  uint32_t sm_clock_khz = 0;      // when it was read; 0 unknown
+  uint32_t cuda_version = 0;      // 13000 is 13.0
+  std::string driver_version;     // "580.159.03"
+  uint64_t memory_bytes = 0;
+  std::vector<SmPlace> topology;  // by %smid; empty: not known
+
+  bool operator==(const Device&) const = default;
+};
+
+// One code image as the program gave it to the driver (IMAG).
+struct Image {
+  uint32_t index = 0;
+  uint32_t sm = 0;    // 90 for sm_90
+  uint64_t hash = 0;  // FNV-1a-64 of the image before patching
+  uint64_t bytes = 0;
+  uint32_t marked_functions = 0;
+  std::string source;  // library, file or module call that it came from
+
+  bool operator==(const Image&) const = default;
+};
+
+enum class KernelState : uint8_t { kUnmarked = 0, kPatched = 1, kRefused = 2 };
+
+// The hash of Image: FNV-1a, 64 bits. About 0.8 GB/s.
+inline uint64_t ImageHash(std::span<const std::byte> image) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (std::byte byte : image) hash = (hash ^ static_cast<uint8_t>(byte)) * 0x100000001b3u;
+  return hash;
+}
+
+// One kernel (KERN). Its index is the 28-bit number that begin and end records carry.
+struct Kernel {
+  uint32_t index = 0;
+  uint32_t image = 0;
+  std::string mangled_name;
+  std::string demangled_name;                  // see DemangledName in capture/demangle.h
+  KernelState state = KernelState::kUnmarked;  // from a file: possibly none of the named values
+  std::string refusal;                         // why the kernel was refused, or some of its sites
+  uint16_t registers_before = 0;
+  uint16_t registers_after = 0;
+  uint32_t sites = 0;
+  uint32_t sites_refused = 0;
+  uint32_t static_shared_bytes = 0;
+
+  bool operator==(const Kernel&) const = default;
+};
+
+// From a file, both enums may hold values without a name: show them as unknown.
+enum class EventKind : uint8_t { kMark = 0, kPush = 1, kPop = 2, kRangeBegin = 3, kRangeEnd = 4 };
+
+// The numbers of NVIDIA's contract.
+enum class PayloadType : uint8_t {
+  kNone = 0,
+  kI8 = 1,
+  kU8 = 2,
+  kI16 = 3,
+  kU16 = 4,
+  kI32 = 5,
+  kU32 = 6,
+  kI64 = 7,
+  kF32 = 13,
+  kF64 = 14,
+  kPointer = 15,
+  kU64 = 16,
+};
+
+inline constexpr uint32_t kAutomaticColour = 0xffffffffu;
+
+// What an event id means within an image (DECL). Key: image and event.
+struct Declaration {
+  uint32_t image = 0;
+  uint32_t event = 0;  // 31 bits, as in records
+  EventKind kind = EventKind::kMark;
+  PayloadType payload = PayloadType::kNone;
+  std::string name;
+  uint32_t colour = kAutomaticColour;  // 0x00RRGGBB
+  std::string file;
+  uint32_t line = 0;  // 0 unknown
+
+  bool operator==(const Declaration&) const = default;
+};
+
+// One CUDA context that has rings (CTXT).
+struct Context {
+  uint32_t index = 0;
+  uint32_t device = 0;
+  uint64_t ring_bytes = 0;
+  uint32_t slots_per_sm = ring::kSlotsPerSm;
+  uint32_t sm_count = 0;
+  uint64_t device_memory_bytes = 0;
+  bool sink_only = false;         // nothing was kept
+  bool in_process_drain = false;  // the program drained its own rings
+
+  bool operator==(const Context&) const = default;
+};
+
+inline constexpr uint32_t kNoContext = 0xffffffffu;
+
+struct Dim3 {
+  uint32_t x = 0;
+  uint32_t y = 0;
+  uint32_t z = 0;
+
+  bool operator==(const Dim3&) const = default;
+};
+
+// One launch as the host asked for it (LNCH).
+struct Launch {
+  uint64_t sequence = 0;  // from 0 in this process
+  uint64_t stream = 0;
+  int64_t host_ns = 0;
+  uint32_t kernel = 0;
+  uint32_t context = kNoContext;
+  Dim3 grid;     // CTAs
+  Dim3 block;    // threads
+  Dim3 cluster;  // CTAs; 0 not given at the launch
+  uint32_t dynamic_shared_bytes = 0;
+  bool cooperative = false;
+  bool graph = false;   // captured into a graph: may run any number of times
+  bool failed = false;  // the driver returned an error
+
+  bool operator==(const Launch&) const = default;
+};
+
+// When and from where a set of rings was read (head of RING).
+struct RingMoment {
+  uint32_t context = 0;
+  bool live = false;     // the program still ran: the newest records may be torn or missing
+  uint64_t number = 0;   // moments of a context count from 0
+  int64_t begin_ns = 0;  // when the reading began
+
+  bool operator==(const RingMoment&) const = default;
+};
+
+// One ring's contents in memory, to be written (row of RING). Everything is borrowed.
+struct RingContents {
+  uint32_t ring = 0;     // SM * slots per SM + slot
+  uint64_t written = 0;  // bytes ever written, as far as known; a multiple of 16
+  // The newest records, oldest first; two parts, since a ring wraps. Together they are the bytes
+  // [written - 16 * count, written) of the stream, unless `lag_bytes` says that they end earlier.
+  std::span<const ring::Record> older;
+  std::span<const ring::Record> newer;
+  uint64_t lag_bytes = 0;  // bytes at the end of the stream that could not be read
+  ring::RingHeader header{};
+};
+
+// One ring (or a piece of a large one) as read from a file; spans into the inflated chunk.
+struct RingRow {
+  uint32_t ring = 0;
+  uint64_t written = 0;
+  uint64_t first = 0;  // stream position of records[0]
+  ring::RingHeader header{};
+  std::span<const ring::Record> records;  // oldest first
+};
+
+// One RING chunk as read. Rows in the order of the file.
+struct RingBlock {
+  RingMoment moment;
+  bool last_of_moment = false;
+  std::vector<RingRow> rows;
+};
+
+// A running total of something lost, refused or not understood (LOSS). Key: name.
+struct Counter {
+  std::string name;
+  uint64_t value = 0;
+
+  bool operator==(const Counter&) const = default;
+};
+
+enum class Severity : uint8_t { kInfo = 0, kWarning = 1, kRefusal = 2 };
+
+// A message for a person (NOTE).
+struct Note {
+  Severity severity = Severity::kInfo;
+  int32_t kernel = -1;  // -1: about no kernel
+  int64_t time_ns = 0;
+  std::string text;
+
+  bool operator==(const Note&) const = default;
+};
+
+}  // namespace iket::capture

@@ -1,0 +1,64 @@
+// sink.h: where the bytes of a capture go.
+//
+// A sink takes whole pieces: a piece is written to its end, or what was written of it is taken
+// back, so that a full disk never leaves half a chunk before later ones. FdSink is safe in somebody
+// else's process: it touches no stdio, retries interrupted and short writes, and keeps SIGXFSZ
+// (file size limit) and SIGPIPE from reaching the program.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace iket::capture {
+
+class ByteSink {
+ public:
+  virtual ~ByteSink() = default;
+
+  // Appends the parts, one after the other. On an error (kSystem) none of them remains, or torn()
+  // is true from now on.
+  virtual Result<void> Write(std::span<const std::span<const std::byte>> parts) = 0;
+
+  // Part of a failed piece could not be taken back: nothing may be written any more.
+  virtual bool torn() const { return false; }
+};
+
+// Writes to a file descriptor, from its start: an empty regular file, or a pipe.
+class FdSink final : public ByteSink {
+ public:
+  // Takes `fd` over and closes it at the end. `name` is for messages.
+  FdSink(int fd, std::string name);
+  ~FdSink() override;
+  FdSink(const FdSink&) = delete;
+  FdSink& operator=(const FdSink&) = delete;
+
+  // A sink on a new file at `path`; an existing file is emptied. Error: kSystem.
+  static Result<std::unique_ptr<FdSink>> Create(const std::string& path);
+
+  Result<void> Write(std::span<const std::span<const std::byte>> parts) override;
+  bool torn() const override { return torn_; }
+
+ private:
+  int fd_;
+  std::string name_;
+  uint64_t written_ = 0;
+  bool torn_ = false;
+};
+
+// Keeps everything in memory.
+class MemorySink final : public ByteSink {
+ public:
+  Result<void> Write(std::span<const std::span<const std::byte>> parts) override;
+  const std::vector<std::byte>& bytes() const { return bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace iket::capture

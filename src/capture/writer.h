@@ -1,0 +1,86 @@
+// writer.h: writes a capture file (docs/format.md), chunk by chunk.
+//
+// Made to live in somebody else's process: no exception of its own, no stdio, no thread, no lock
+// (the caller serialises calls). A chunk goes out whole with each call, so a process that dies
+// leaves all that it had appended. Strings are interned here and written before their first use.
+//
+// When the disk is full the writer says so once, as the error of that call; later calls succeed,
+// drop their data and count it (chunks_lost). Finish then still tries to write the small closing
+// chunk, which carries that count. What was written before stays readable.
+//
+// Cost: one copy of the data and one deflate pass (level 1) a chunk; memory about two chunks (9 MB)
+// at most, plus the interned strings.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/error.h"
+#include "capture/content.h"
+#include "capture/sink.h"
+
+namespace iket::capture {
+
+struct WriterOptions {
+  int compression_level = 1;             // libdeflate's 1..12; 0 stores everything raw
+  size_t chunk_bytes = size_t{4} << 20;  // raw size at which tables and rings start a new chunk
+};
+
+template <typename T>
+concept TableRow = std::same_as<T, Session> || std::same_as<T, Image> || std::same_as<T, Kernel> ||
+    std::same_as<T, Declaration> || std::same_as<T, Context> || std::same_as<T, Launch> ||
+    std::same_as<T, Counter> || std::same_as<T, Note>;
+
+class Writer {
+ public:
+  // Writes the file header. The sink is owned. Error: kSystem.
+  static Result<Writer> Create(std::unique_ptr<ByteSink> sink, WriterOptions options = {});
+  // The same on a new file at `path`.
+  static Result<Writer> Create(const std::string& path, WriterOptions options = {});
+
+  Writer(Writer&&) noexcept;
+  Writer& operator=(Writer&&) noexcept;
+  ~Writer();  // does not call Finish: a file without DONE says that its writer died
+
+  // Each call appends one chunk (tables above chunk_bytes: several), preceded by new strings.
+  Result<void> Append(std::span<const Session> sessions);
+  Result<void> Append(const Device& device);
+  Result<void> Append(std::span<const Image> images);
+  Result<void> Append(std::span<const Kernel> kernels);
+  Result<void> Append(std::span<const Declaration> declarations);
+  Result<void> Append(std::span<const Context> contexts);
+  Result<void> Append(std::span<const Launch> launches);
+  Result<void> Append(std::span<const Counter> counters);
+  Result<void> Append(std::span<const Note> notes);
+
+  // One object instead of a span.
+  template <typename T>
+  requires TableRow<T> Result<void> Append(const T& one) {
+    return Append(std::span<const T>(&one, 1));
+  }
+
+  // The rings of one context at one moment. Rings without a record may be left out unless their
+  // header says something. Error: kUsage when `written` is not a multiple of 16 or is smaller than
+  // what is handed over; then nothing is written.
+  Result<void> Append(const RingMoment& moment, std::span<const RingContents> rings);
+
+  // Writes DONE. Nothing can be appended afterwards (kUsage).
+  Result<void> Finish();
+
+  // What could not be written so far: chunks, and their bytes before compression.
+  uint64_t chunks_lost() const;
+  uint64_t bytes_lost() const;
+  uint64_t chunks_written() const;
+  uint64_t file_bytes() const;  // bytes handed to the sink so far
+
+ private:
+  struct State;
+  explicit Writer(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace iket::capture
