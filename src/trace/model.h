@@ -1,0 +1,222 @@
+// model.h: what a capture says, as columns: the one structure that exporters and analyses read.
+//
+// Plain data, structure of arrays: a row of a table is an index into its columns, `kNone` means "no
+// row". Rows of `warps` are ordered by launch, then CTA, then warp; a warp's rows in `events`,
+// `ranges` and `marks` stand together, in the order in which the warp recorded them.
+//
+// Time. An SM counts cycles (`cycles`: %clock unwrapped to 64 bits, one axis an SM, about half a
+// nanosecond each); SMs are placed on one axis by NsOf: nanoseconds since `origin_ns`, the
+// %globaltimer of the first kept begin. Compare cycles only within one SM.
+//
+// Nothing is left out silently: whatever could not be kept, told or paired is counted in
+// `counters`, and flagged on the row that it touches.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trace/counters.h"
+#include "trace/sm_clock.h"
+
+namespace iket::trace {
+
+inline constexpr uint32_t kNone = 0xffffffffu;
+
+using StringId = uint32_t;  // index into Model::strings; equal strings have equal ids, 0 is ""
+
+// What a record does to its warp's stack of ranges.
+enum class EventKind : uint8_t {
+  kMark,        // a point
+  kPush,        // opens a range
+  kPop,         // closes the innermost pushed range; has no name
+  kRangeBegin,  // opens a scoped range
+  kRangeEnd,    // closes the innermost open scoped range of its own name
+  kUnknown,     // no declaration has this id; the event's payload is the id
+};
+
+// How the payload bits of an event read. 32-bit types stand in the low word.
+enum class PayloadType : uint8_t { kNone, kU32, kS32, kF32, kU64, kS64, kF64 };
+
+// One GPU.
+struct Device {
+  StringId name = 0;
+  StringId uuid = 0;
+  uint32_t sm_count = 0;
+  uint32_t compute_major = 0, compute_minor = 0;
+  uint32_t sm_clock_khz = 0;  // nominal, as the driver states it
+  uint32_t first_clock = 0;   // row of SM 0 in Model::clocks; sm_count rows
+};
+
+struct Kernel {
+  StringId mangled = 0;
+  StringId demangled = 0;   // in full
+  StringId short_name = 0;  // unique among the capture's kernels, fit for a label
+  StringId refusal = 0;     // why nothing was recorded for it; "" if it was
+  uint32_t sites = 0;       // marks in its code that record
+};
+
+struct Declaration {
+  uint32_t id = 0;  // the 31 bits that records carry
+  EventKind kind = EventKind::kUnknown;
+  PayloadType payload = PayloadType::kNone;
+  StringId name = 0;
+};
+
+enum class Completeness : uint8_t {
+  kComplete,  // begin and end of every warp of the grid are kept: statistics use these
+  kPartial,   // some warp, or part of one, is missing or doubtful
+  kUnknown,   // the host did not log this launch: how many warps it had is not known
+};
+
+// One launch of a kernel: the warps of one grid id, matched to the host's log where possible.
+struct Launch {
+  uint32_t kernel = kNone;  // kNone for records whose kernel is not known
+  uint32_t context = 0;     // index of the CUDA context within the process
+  uint32_t device = 0;      // row of Model::devices
+  uint32_t grid_id = 0;     // %gridid, low 32 bits; a graph replay may repeat it
+
+  // From the host's log; zero where `sequence` is kNone (not matched).
+  uint32_t sequence = kNone;           // n-th launch that the process made, from 0
+  std::array<uint32_t, 3> grid = {};   // CTAs
+  std::array<uint32_t, 3> block = {};  // threads
+  uint64_t stream = 0;
+  uint64_t host_ns = 0;  // when the host launched it, CLOCK_MONOTONIC
+
+  Completeness completeness = Completeness::kUnknown;
+  uint64_t warps_expected = 0;  // 0 if not known
+  uint32_t first_warp = 0;      // rows [first_warp, first_warp + warp_count) of Model::warps
+  uint32_t warp_count = 0;      // warps of which at least one record is kept
+  uint32_t warps_begun = 0;     // of these, with a kept begin
+  uint32_t warps_ended = 0;     // of these, with a kept end
+  uint32_t warps_suspect = 0;   // of these, with a flag kWarpSuspect
+  uint64_t events_kept = 0;
+  // Records overwritten on rings whose oldest kept warp is one of this launch and lost its begin.
+  // An upper bound: some of them may be of launches before it.
+  uint64_t lost_at_most = 0;
+  double first_ns = 0;  // earliest and latest kept moment, trace time
+  double last_ns = 0;
+};
+
+// Flags of a warp.
+enum WarpFlag : uint8_t {
+  kWarpBeginMissing = 1,  // its begin was overwritten: begin_cycles is its oldest kept record
+  kWarpEndMissing = 2,    // no end kept: end_cycles is its newest kept record
+  kWarpRunning = 4,       // had not ended when the rings were read (hang, fault, kill, snapshot)
+  kWarpSuspect = 8,       // its ring contradicts itself: do not trust what is said of it
+  kWarpWrapGap = 16,      // silent for so long that %clock may have wrapped unseen
+  kWarpPartialExit = 32,  // some of its lanes left before others
+  kWarpOrphan = 64,       // no identity kept: CTA and index are not known
+};
+
+struct Warps {
+  std::vector<uint32_t> launch;
+  std::vector<uint32_t> cta_x;
+  std::vector<uint16_t> cta_y, cta_z;
+  std::vector<uint32_t> index;       // warp within its CTA; kNone without block dimensions
+  std::vector<uint32_t> packed_tid;  // as recorded (ring/record.h)
+  std::vector<uint16_t> sm;
+  std::vector<uint8_t> slot;   // hardware warp slot of the SM
+  std::vector<uint8_t> flags;  // WarpFlag
+  std::vector<uint64_t> begin_cycles, end_cycles;
+  std::vector<double> begin_ns, end_ns;
+  std::vector<uint32_t> first_event, event_count;  // rows of Model::events
+  std::vector<uint32_t> first_range, range_count;  // rows of Model::ranges
+  std::vector<uint32_t> first_mark, mark_count;    // rows of Model::marks
+
+  size_t size() const { return launch.size(); }
+};
+
+// Every kept event, in the order of record. Whether `payload` means anything, and how it reads, is
+// said by the declaration's payload type.
+struct Events {
+  std::vector<uint32_t> warp;
+  std::vector<uint32_t> declaration;  // row of Model::declarations
+  std::vector<uint64_t> cycles;
+  std::vector<uint64_t> payload;
+
+  size_t size() const { return warp.size(); }
+};
+
+// Flags of a range.
+enum RangeFlag : uint8_t {
+  kRangeUnclosed = 1,  // no close kept: it was closed at its warp's last moment
+  // It overlaps another range of its warp without nesting in it (two lane groups of a divergent
+  // warp). Both carry the flag. Such ranges must not be drawn as slices of one nested track.
+  kRangeCrossed = 2,
+};
+
+// Ranges of a warp, in the order of their begins. Ranges of one warp and one depth never overlap;
+// without kRangeCrossed a range lies inside the one of depth - 1 that was open when it began.
+struct Ranges {
+  std::vector<uint32_t> warp;
+  std::vector<uint32_t> declaration;  // of the event that opened it; has its name and payload type
+  std::vector<uint64_t> begin_cycles, end_cycles;
+  std::vector<uint64_t> payload;                 // of the event that opened it
+  std::vector<uint16_t> depth;                   // 0 is outermost
+  std::vector<uint8_t> flags;                    // RangeFlag
+  std::vector<uint32_t> begin_event, end_event;  // rows of Model::events; kNone if unclosed
+
+  size_t size() const { return warp.size(); }
+};
+
+// Points: events of kind kMark, and those of kind kUnknown.
+struct Marks {
+  std::vector<uint32_t> event;  // row of Model::events, which has the rest
+
+  size_t size() const { return event.size(); }
+};
+
+// One ring: a hardware warp slot of one SM in one context. Counts are in records of 16 bytes.
+struct Rings {
+  std::vector<uint32_t> context;
+  std::vector<uint16_t> sm;
+  std::vector<uint8_t> slot;
+  std::vector<uint8_t> suspect;  // 1 if its records contradict each other
+  std::vector<uint64_t> written;
+  std::vector<uint64_t> kept;
+  std::vector<uint64_t> lost;             // written - kept: overwritten by newer ones
+  std::vector<uint8_t> lost_lower_bound;  // 1 where a running warp makes `lost` a lower bound
+
+  size_t size() const { return context.size(); }
+};
+
+struct Model {
+  std::vector<std::string> strings = {""};
+  std::vector<Device> devices;
+  std::vector<Kernel> kernels;
+  std::vector<Declaration> declarations;
+  std::vector<Launch> launches;  // by first_ns
+  Warps warps;
+  Events events;
+  Ranges ranges;
+  Marks marks;
+  std::vector<uint32_t> unmatched_ends;  // events that close a range nobody opened, or whose begin
+                                         // was overwritten
+  Rings rings;
+  std::vector<SmClock> clocks;  // see Device::first_clock
+  Counters counters;
+  uint64_t origin_ns = 0;  // %globaltimer at trace time 0
+  uint32_t process_id = 0;
+  StringId command = 0;  // the command line of the process
+  StringId host = 0;
+
+  const std::string& String(StringId id) const { return strings[id]; }
+  const std::string& NameOf(const Declaration& declaration) const {
+    return strings[declaration.name];
+  }
+  // The name of a range or of a mark's event, by the row of its declaration.
+  const std::string& DeclarationName(uint32_t row) const { return strings[declarations[row].name]; }
+
+  // Trace time of a moment on an SM: ns since origin_ns, with fractions. Monotonic in `cycles`.
+  double NsOf(uint32_t device, uint32_t sm, uint64_t cycles) const {
+    return clocks[devices[device].first_clock + sm].NsOf(cycles);
+  }
+  double NsOfWarp(uint32_t warp, uint64_t cycles) const {
+    return NsOf(launches[warps.launch[warp]].device, warps.sm[warp], cycles);
+  }
+};
+
+}  // namespace iket::trace
