@@ -51,3 +51,13 @@ function(iket_room name)
     gtest_discover_tests(${name}_test TEST_PREFIX "${name}/" DISCOVERY_TIMEOUT 60)
   endif()
 endfunction()
+
+# iket_rooms_included(<variable> <source>): the targets of the rooms whose headers a source of fuzz/
+# or bench/ includes, so that such a file needs no list of its own.
+function(iket_rooms_included variable source)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
+  file(STRINGS "${source}" includes REGEX "^#include \"[a-z]+/")
+  list(TRANSFORM includes REPLACE "^#include \"([a-z]+)/.*" "iket::\\1")
+  list(REMOVE_DUPLICATES includes)
+  set(${variable} "${includes}" PARENT_SCOPE)
+endfunction()

@@ -1,7 +1,7 @@
 // bytes.h: reading little-endian data that nobody vouches for.
 //
-// UntrustedBytes is a view over bytes that came from a file, a cubin or a GPU buffer. Every access is
-// checked against the view; an access outside yields nothing and never reads. Views are cheap to
+// UntrustedBytes is a view over bytes that came from a file, a cubin or a GPU buffer. Every access
+// is checked against the view; an access outside yields nothing and never reads. Views are cheap to
 // copy and own nothing: the bytes must outlive them.
 #pragma once
 

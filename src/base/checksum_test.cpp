@@ -19,7 +19,8 @@ TEST(Crc32c, ContinuesARunningSum) {
   const std::string text = "the quick brown fox jumps over the lazy dog";
   for (size_t cut = 0; cut <= text.size(); ++cut) {
     uint32_t first = Crc32c(text.data(), cut);
-    EXPECT_EQ(Crc32c(text.data() + cut, text.size() - cut, first), Crc32c(text.data(), text.size()));
+    EXPECT_EQ(Crc32c(text.data() + cut, text.size() - cut, first),
+              Crc32c(text.data(), text.size()));
   }
 }
 

@@ -5,11 +5,11 @@
 // exception is used for errors; nothing here allocates beyond the message.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
 #include <tl/expected.hpp>
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace iket {
 

@@ -1,18 +1,18 @@
 // record.h: the 16-byte records that warps write into rings.
 //
-// A record is four little-endian 32-bit words, aligned to 16 bytes, so nothing straddles the end of a
-// ring and a reader that starts at any record finds its feet. Word 1 says what the record is.
+// A record is four little-endian 32-bit words, aligned to 16 bytes, so nothing straddles the end of
+// a ring and a reader that starts at any record finds its feet. Word 1 says what the record is.
 //
-//   word 0        word 1                        word 2             word 3
-//   clock         0b0 | 31-bit event id         payload low        payload high      event
-//   clock         0x8 | 28-bit kernel           globaltimer low    globaltimer high  begin
-//   ctaid.x       0x9 | 26-bit packed tid       ctaid.y | z << 16  grid id           begin, identity
-//   clock         0xa | 28-bit kernel           globaltimer low    globaltimer high  end
-//   ctaid.x       0xb | 26-bit packed tid       ctaid.y | z << 16  grid id           end, identity
+//   word 0        word 1                       word 2             word 3
+//   clock         0b0 | 31-bit event id        payload low        payload high      event
+//   clock         0x8 | 28-bit kernel          globaltimer low    globaltimer high  begin
+//   ctaid.x       0x9 | 26-bit packed tid      ctaid.y | z << 16  grid id           begin, identity
+//   clock         0xa | 28-bit kernel          globaltimer low    globaltimer high  end
+//   ctaid.x       0xb | 26-bit packed tid      ctaid.y | z << 16  grid id           end, identity
 //
 // Words 2 and 3 of an event are meaningful only as far as its declaration has a payload: a 32-bit
-// payload is word 2, a 64-bit one is both; whatever else stands there is left over from an older lap.
-// Bytes of a ring are untrusted: every bit pattern is some record or kUnknown, never an error.
+// payload is word 2, a 64-bit one is both; whatever else stands there is left over from an older
+// lap. Bytes of a ring are untrusted: every bit pattern is some record or kUnknown, never an error.
 #pragma once
 
 #include <cstdint>
