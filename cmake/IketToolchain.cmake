@@ -9,22 +9,48 @@
 set(toolchain "${PROJECT_SOURCE_DIR}/build/toolchain")
 file(GLOB wheels "${toolchain}/lib/python3.*/site-packages/nvidia/cu13")
 
-find_program(IKET_NVCC nvcc DOC "The CUDA compiler")
-find_program(IKET_NVCC nvcc NO_DEFAULT_PATH
-             PATHS "$ENV{CUDA_HOME}/bin" /usr/local/cuda/bin "${wheels}/bin")
+# The root of the toolkit that a compiler belongs to, by its own word (nvcc may be a wrapper script
+# anywhere); empty if it does not run.
+function(iket_cuda_root variable nvcc)
+  execute_process(COMMAND "${nvcc}" --dryrun -x cu /dev/null
+                  OUTPUT_QUIET ERROR_VARIABLE words RESULT_VARIABLE failed)
+  set(${variable} "" PARENT_SCOPE)
+  if(NOT failed AND words MATCHES "#\\$ TOP=([^\n]+)\n")
+    file(REAL_PATH "${CMAKE_MATCH_1}" root)
+    set(${variable} "${root}" PARENT_SCOPE)
+  endif()
+endfunction()
+
+set(IKET_NVCC "" CACHE FILEPATH "The CUDA compiler; empty: look for one")
+set(candidates "${IKET_NVCC}")
+if(NOT IKET_NVCC)
+  find_program(on_path nvcc NO_CACHE)
+  set(candidates "${on_path}" "$ENV{CUDA_HOME}/bin/nvcc" /usr/local/cuda/bin/nvcc "${wheels}/bin/nvcc")
+endif()
+foreach(nvcc IN LISTS candidates)
+  if(EXISTS "${nvcc}")
+    iket_cuda_root(cuda "${nvcc}")
+    if(cuda)
+      set(IKET_NVCC "${nvcc}" CACHE FILEPATH "The CUDA compiler" FORCE)
+      break()
+    endif()
+  endif()
+endforeach()
+if(NOT cuda)
+  message(FATAL_ERROR "No CUDA compiler among '${candidates}' runs: run tools/setup, which installs "
+                      "what is missing (or set IKET_NVCC)")
+endif()
+
 find_program(IKET_NVDISASM nvdisasm NO_DEFAULT_PATH PATHS "${wheels}/bin")
 find_program(IKET_CUOBJDUMP cuobjdump NO_DEFAULT_PATH PATHS "${wheels}/bin")
 find_program(IKET_PYTHON python3 NO_DEFAULT_PATH PATHS "${toolchain}/bin")
-foreach(tool IN ITEMS NVCC NVDISASM CUOBJDUMP PYTHON)
+foreach(tool IN ITEMS NVDISASM CUOBJDUMP PYTHON)
   if(NOT IKET_${tool})
     message(FATAL_ERROR "${tool} was not found: run tools/setup, which installs what is missing "
                         "(or set IKET_${tool})")
   endif()
 endforeach()
 
-file(REAL_PATH "${IKET_NVCC}" nvcc)
-get_filename_component(cuda "${nvcc}" DIRECTORY)
-get_filename_component(cuda "${cuda}" DIRECTORY)
 find_path(IKET_CUDA_INCLUDE cuda.h REQUIRED NO_DEFAULT_PATH
           PATHS "${cuda}/include" "${cuda}/targets/x86_64-linux/include")
 find_path(IKET_CUDA_LIB libcudart_static.a REQUIRED NO_DEFAULT_PATH
