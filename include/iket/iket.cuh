@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// iket.cuh: marks and ranges inside CUDA kernels.
+//
+//   #include <iket/iket.cuh>
+//   using namespace iket::literals;
+//
+//   __global__ void gemm(...) {
+//     for (int k = 0; k < n; ++k) {
+//       { iket::range r{"wait"_ev, k}; wait(full[k % stages]); }  // ends where r does
+//       { iket::range r{"mma"_ev, k};  mma(...); }
+//     }
+//     iket::mark("stored"_ev);
+//   }
+//
+// Build with -DIKET_ENABLE and run under `iket profile -- ./app`.
+//
+// Guarantees
+//   Off    Without IKET_ENABLE nothing is left: the machine code equals that of the same source
+//          without marks.
+//   On     A mark is five instructions, plus three for a payload. Not collected, it stores to
+//          shared memory that the driver reserves (below %reserved_smem_offset_cap) and that neither
+//          your kernel nor cooperative groups use. Collected, it writes to the collector's ring.
+//   Warps  An event belongs to a warp: the active lanes of one issue make one event. When two sides
+//          of a branch mark, each side is an event. A payload is the value of the first active lane.
+//   Names  Any text, of any length, any number of them.
+//
+// One file without any #include, so that it can be vendored alone and compiled by NVRTC. sm_80 and
+// later, nvcc 12.4 or NVRTC 12.4 and later; C++20 for the literals, C++17 for the macros at the end.
+// The machine-level contract is docs/placeholder.md.
+#pragma once
+
+#define IKET_VERSION 100  // major * 10000 + minor * 100 + patch
+
+#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
+#define IKET_DETAIL_FUNCTION __host__ __device__ __forceinline__
+#else
+#define IKET_DETAIL_FUNCTION inline
+#endif
+
+#if defined(IKET_ENABLE) && defined(__CUDA_ARCH__)
+#if __CUDA_ARCH__ >= 800
+#define IKET_DETAIL_ON 1
+#else
+#warning "iket: marks need sm_80 or later; they are left out of the code for this architecture"
+#endif
+#endif
+#ifndef IKET_DETAIL_ON
+#define IKET_DETAIL_ON 0
+#endif
+
+namespace iket {
+inline namespace v1 {
+namespace detail {
+
+// What an event is; part of its id and of its declaration.
+enum class kind : unsigned char { mark = 0, push = 1, pop = 2, range_begin = 3, range_end = 4 };
+
+// The numbers of payload types, those of NVIDIA's IKET metadata.
+template <typename T>
+struct payload_type {
+  static constexpr bool known = false;
+};
+struct no_payload {};
+template <unsigned char Number>
+struct payload_number {
+  static constexpr bool known = true;
+  static constexpr unsigned char number = Number;
+};
+// clang-format off
+template <> struct payload_type<no_payload> : payload_number<0> {};
+template <> struct payload_type<int> : payload_number<5> {};
+template <> struct payload_type<unsigned> : payload_number<6> {};
+template <> struct payload_type<float> : payload_number<13> {};
+// clang-format on
+
+IKET_DETAIL_FUNCTION unsigned bits_of(int value) { return static_cast<unsigned>(value); }
+IKET_DETAIL_FUNCTION unsigned bits_of(unsigned value) { return value; }
+IKET_DETAIL_FUNCTION unsigned bits_of(float value) {
+#if IKET_DETAIL_ON
+  return __float_as_uint(value);
+#else
+  return static_cast<unsigned>(value);  // never recorded
+#endif
+}
+
+// A pop has no name; every other event has one. A name is a type with `size()` and `at(i)`.
+struct no_name {
+  static constexpr int size() { return 0; }
+  static constexpr char at(int) { return 0; }
+};
+
+#if IKET_DETAIL_ON
+
+// The declaration of one event as bytes: a header of 16, the name, a NUL (docs/placeholder.md).
+template <typename Name, kind Kind, unsigned char Payload>
+struct declaration {
+  static constexpr int header_size = 16;
+  static constexpr int size = header_size + Name::size() + 1;
+
+  // FNV-1a over kind, payload type and name; the top bit stays free for records of the collector.
+  static constexpr unsigned make_id() {
+    unsigned hash = 0x811c9dc5u;
+    hash = (hash ^ static_cast<unsigned char>(Kind)) * 0x01000193u;
+    hash = (hash ^ Payload) * 0x01000193u;
+    for (int i = 0; i < Name::size(); ++i) {
+      hash = (hash ^ static_cast<unsigned char>(Name::at(i))) * 0x01000193u;
+    }
+    hash &= 0x7fffffffu;
+    return hash == 0 ? 1 : hash;
+  }
+  static constexpr unsigned id = make_id();
+
+  static constexpr unsigned char byte(int i) {
+    switch (i) {
+      // clang-format off
+      case 0: return 'I'; case 1: return 'K'; case 2: return 'E'; case 3: return 'T';
+      case 4: return header_size; case 5: return 0;
+      case 6: return static_cast<unsigned char>(Kind);
+      case 7: return Payload;
+      case 8: case 9: case 10: case 11: return static_cast<unsigned char>(id >> (8 * (i - 8)));
+      case 12: case 13: case 14: case 15:
+        return static_cast<unsigned char>(static_cast<unsigned>(Name::size()) >> (8 * (i - 12)));
+      // clang-format on
+      default:
+        return i < header_size + Name::size()
+                   ? static_cast<unsigned char>(Name::at(i - header_size))
+                   : static_cast<unsigned char>(0);
+    }
+  }
+};
+
+template <int... I>
+struct indices {};
+// Halves instead of counting down, so that long names do not nest templates deeply.
+template <typename A, typename B>
+struct join;
+template <int... I, int... J>
+struct join<indices<I...>, indices<J...>> {
+  using type = indices<I..., (static_cast<int>(sizeof...(I)) + J)...>;
+};
+template <int N>
+struct make_indices : join<typename make_indices<N / 2>::type, typename make_indices<N - N / 2>::type> {
+};
+template <>
+struct make_indices<0> {
+  using type = indices<>;
+};
+template <>
+struct make_indices<1> {
+  using type = indices<0>;
+};
+
+// The declaration as the initialiser of a PTX array: "0x49,0x4b,...,0x00".
+template <typename Declaration, typename Indices>
+struct initialiser;
+template <typename Declaration, int... I>
+struct initialiser<Declaration, indices<I...>> {
+  static constexpr char digit(int value) {
+    return static_cast<char>(value < 10 ? '0' + value : 'a' + value - 10);
+  }
+  static constexpr char character(int i) {
+    switch (i % 5) {
+      // clang-format off
+      case 0: return '0';
+      case 1: return 'x';
+      case 2: return digit(Declaration::byte(i / 5) >> 4);
+      case 3: return digit(Declaration::byte(i / 5) & 15);
+      default: return ',';
+      // clang-format on
+    }
+  }
+  static constexpr char text[] = {character(I)..., 0};
+};
+template <typename Name, kind Kind, unsigned char Payload>
+using initialiser_of =
+    initialiser<declaration<Name, Kind, Payload>,
+                typename make_indices<declaration<Name, Kind, Payload>::size * 5 - 1>::type>;
+
+// Where placeholders may store: [window - 16, window) is the top of the shared memory that the driver
+// reserves. Not volatile: the compiler reads it once a function and lifts it out of loops.
+__device__ __forceinline__ unsigned window() {
+  unsigned address;
+#if __CUDA_ARCH__ >= 900
+  asm("{\n\t.reg .b32 rank;\n\t"
+      "mov.u32 %0, %%reserved_smem_offset_cap;\n\t"
+      "mov.u32 rank, %%cluster_ctarank;\n\t"
+      "mad.lo.u32 %0, rank, 0x1000000, %0;\n\t}"
+      : "=r"(address));
+#else
+  asm("mov.u32 %0, %%reserved_smem_offset_cap;" : "=r"(address));
+#endif
+  return address;
+}
+
+// Not volatile either: one read serves all marks of a function.
+__device__ __forceinline__ unsigned lower_lanes() {
+  unsigned mask;
+  asm("mov.u32 %0, %%lanemask_lt;" : "=r"(mask));
+  return mask;
+}
+
+template <typename Name, kind Kind>
+__device__ __forceinline__ void emit() {
+  using decl = declaration<Name, Kind, 0>;
+  asm volatile(
+      "{\n\t.global .align 4 .b8 iket_decl[] = {%2};\n\t"
+      ".reg .b32 t;\n\t"
+      "mov.u32 t, %%clock;\n\t"
+      "st.volatile.shared.v2.u32 [%1+-8], {t, %0};\n\t"
+      "pmevent.mask 0xe110;\n\t"
+      "pmevent.mask 0xe200;\n\t}" ::"r"(decl::id),
+      "r"(window()), "C"(initialiser_of<Name, Kind, 0>::text)
+      : "memory");
+}
+
+template <typename Name, kind Kind, unsigned char Payload>
+__device__ __forceinline__ void emit(unsigned payload) {
+  using decl = declaration<Name, Kind, Payload>;
+  asm volatile(
+      "{\n\t.global .align 4 .b8 iket_decl[] = {%2};\n\t"
+      ".reg .b32 t, m;\n\t.reg .pred first;\n\t"
+      "activemask.b32 m;\n\t"
+      "and.b32 m, m, %4;\n\t"
+      "setp.eq.u32 first, m, 0;\n\t"
+      "@first st.volatile.shared.u32 [%1+-16], %3;\n\t"
+      "mov.u32 t, %%clock;\n\t"
+      "st.volatile.shared.v2.u32 [%1+-8], {t, %0};\n\t"
+      "pmevent.mask 0xe110;\n\t"
+      "pmevent.mask 0xe200;\n\t}" ::"r"(decl::id),
+      "r"(window()), "C"(initialiser_of<Name, Kind, Payload>::text), "r"(payload),
+      "r"(lower_lanes())
+      : "memory");
+}
+
+#else  // IKET_DETAIL_ON
+
+template <typename Name, kind Kind>
+IKET_DETAIL_FUNCTION void emit() {}
+template <typename Name, kind Kind, unsigned char Payload>
+IKET_DETAIL_FUNCTION void emit(unsigned) {}
+
+#endif  // IKET_DETAIL_ON
+
+template <kind Kind, typename Name, typename T>
+IKET_DETAIL_FUNCTION void event(Name, T payload) {
+  static_assert(payload_type<T>::known,
+                "iket: a payload is int, unsigned or float; cast the value to one of them");
+  emit<Name, Kind, payload_type<T>::number>(bits_of(payload));
+}
+template <kind Kind, typename Name>
+IKET_DETAIL_FUNCTION void event(Name) {
+  emit<Name, Kind>();
+}
+
+}  // namespace detail
+
+// A point in time on the timeline of the warp. `name` is a literal: "load"_ev.
+template <typename Name>
+IKET_DETAIL_FUNCTION void mark(Name name) {
+  detail::event<detail::kind::mark>(name);
+}
+// The same with a value: int, unsigned or float, taken from the first active lane.
+template <typename Name, typename T>
+IKET_DETAIL_FUNCTION void mark(Name name, T payload) {
+  detail::event<detail::kind::mark>(name, payload);
+}
+
+// Opens a range that the next pop() of the same warp closes; ranges nest. Prefer `range` where the
+// two ends lie in one scope: its end carries the name, so that a mix-up is seen.
+template <typename Name>
+IKET_DETAIL_FUNCTION void push(Name name) {
+  detail::event<detail::kind::push>(name);
+}
+template <typename Name, typename T>
+IKET_DETAIL_FUNCTION void push(Name name, T payload) {
+  detail::event<detail::kind::push>(name, payload);
+}
+
+// Closes the innermost range that push() opened.
+IKET_DETAIL_FUNCTION void pop() { detail::event<detail::kind::pop>(detail::no_name{}); }
+
+// A range from here to the end of the enclosing scope.
+template <typename Name>
+class range {
+ public:
+  IKET_DETAIL_FUNCTION explicit range(Name name) {
+    detail::event<detail::kind::range_begin>(name);
+  }
+  template <typename T>
+  IKET_DETAIL_FUNCTION range(Name name, T payload) {
+    detail::event<detail::kind::range_begin>(name, payload);
+  }
+  IKET_DETAIL_FUNCTION ~range() { detail::event<detail::kind::range_end>(Name{}); }
+  range(const range&) = delete;
+  range& operator=(const range&) = delete;
+};
+template <typename Name>
+range(Name) -> range<Name>;
+template <typename Name, typename T>
+range(Name, T) -> range<Name>;
+
+#if defined(__cpp_nontype_template_args) && __cpp_nontype_template_args >= 201911L
+
+namespace detail {
+template <int N>
+struct literal {
+  char characters[N];
+  constexpr literal(const char (&text)[N]) : characters{} {  // NOLINT: implicit by design
+    for (int i = 0; i < N; ++i) characters[i] = text[i];
+  }
+};
+template <typename T>
+struct literal_size;
+template <int N>
+struct literal_size<literal<N>> {
+  static constexpr int value = N - 1;
+};
+}  // namespace detail
+
+// The name of an event as a type, made by "text"_ev.
+template <detail::literal Text>
+struct event_name {
+  static constexpr int size() { return detail::literal_size<decltype(Text)>::value; }
+  static constexpr char at(int i) { return Text.characters[i]; }
+};
+
+namespace literals {
+template <detail::literal Text>
+IKET_DETAIL_FUNCTION constexpr event_name<Text> operator""_ev() {
+  return {};
+}
+}  // namespace literals
+
+#endif
+
+}  // namespace v1
+}  // namespace iket
+
+// The same for C++17: names are string literals, the second argument of the first three is the
+// optional payload.
+//   IKET_MARK("k", k);  IKET_RANGE("mma", k);  IKET_PUSH("load");  IKET_POP();
+// IKET_RANGE lasts to the end of the enclosing scope.
+#define IKET_MARK(...) IKET_DETAIL_EVENT(::iket::mark, __VA_ARGS__)
+#define IKET_PUSH(...) IKET_DETAIL_EVENT(::iket::push, __VA_ARGS__)
+#define IKET_POP() ::iket::pop()
+#define IKET_RANGE(...) IKET_DETAIL_RANGE(__COUNTER__, __VA_ARGS__, ~)
+
+#define IKET_DETAIL_EVENT(function, ...) IKET_DETAIL_EVENT_(function, __VA_ARGS__, ~)
+#define IKET_DETAIL_EVENT_(function, text, ...)                            \
+  do {                                                                     \
+    IKET_DETAIL_NAME(iket_name, text);                                     \
+    IKET_DETAIL_CALL(function(iket_name{} IKET_DETAIL_PAYLOAD(__VA_ARGS__))); \
+  } while (0)
+#define IKET_DETAIL_CALL(call) call
+#define IKET_DETAIL_RANGE(counter, ...) IKET_DETAIL_RANGE_(counter, __VA_ARGS__)
+#define IKET_DETAIL_RANGE_(counter, text, ...)             \
+  IKET_DETAIL_NAME(iket_name_##counter, text);             \
+  const ::iket::range<iket_name_##counter> iket_range_##counter( \
+      iket_name_##counter{} IKET_DETAIL_PAYLOAD(__VA_ARGS__))
+// The trailing ~ tells whether there is a payload before it.
+#define IKET_DETAIL_PAYLOAD(...) IKET_DETAIL_PICK(__VA_ARGS__, IKET_DETAIL_WITH, IKET_DETAIL_NONE, )(__VA_ARGS__)
+#define IKET_DETAIL_PICK(a, b, pick, ...) pick
+#define IKET_DETAIL_WITH(payload, end) , payload
+#define IKET_DETAIL_NONE(end)
+#define IKET_DETAIL_NAME(type, text)                             \
+  struct type {                                                  \
+    static constexpr int size() { return static_cast<int>(sizeof(text)) - 1; } \
+    static constexpr char at(int i) { return (text)[i]; }        \
+  }
