@@ -37,8 +37,15 @@ enum class EventKind : uint8_t {
   kUnknown,     // no declaration has this id; the event's payload is the id
 };
 
-// How the payload bits of an event read. 32-bit types stand in the low word.
+// How the payload bits of an event read. 32-bit types stand in the low word, the high one is zero;
+// narrower integers of the capture are widened to 32 bits, pointers are kU64.
 enum class PayloadType : uint8_t { kNone, kU32, kS32, kF32, kU64, kS64, kF64 };
+
+// Where an SM sits; -1 unknown, never a guess.
+struct SmPlace {
+  int32_t tpc = -1;
+  int32_t gpc = -1;
+};
 
 // One GPU.
 struct Device {
@@ -46,8 +53,10 @@ struct Device {
   StringId uuid = 0;
   uint32_t sm_count = 0;
   uint32_t compute_major = 0, compute_minor = 0;
-  uint32_t sm_clock_khz = 0;  // nominal, as the driver states it
-  uint32_t first_clock = 0;   // row of SM 0 in Model::clocks; sm_count rows
+  uint32_t sm_clock_max_khz = 0;  // as the driver states it; 0 unknown
+  uint32_t index = 0;             // as CUDA numbers devices in that process
+  std::vector<SmPlace> places;    // by SM; empty if the topology is not known
+  uint32_t first_clock = 0;       // row of SM 0 in Model::clocks; sm_count rows
 };
 
 struct Kernel {
@@ -63,12 +72,15 @@ struct Declaration {
   EventKind kind = EventKind::kUnknown;
   PayloadType payload = PayloadType::kNone;
   StringId name = 0;
+  StringId file = 0;        // where it stands in the source; "" unknown
+  uint32_t line = 0;        // 0 unknown
+  uint32_t colour = kNone;  // 0x00RRGGBB; kNone: automatic
 };
 
 enum class Completeness : uint8_t {
   kComplete,  // begin and end of every warp of the grid are kept: statistics use these
   kPartial,   // some warp, or part of one, is missing or doubtful
-  kUnknown,   // the host did not log this launch: how many warps it had is not known
+  kUnknown,   // not matched to the host's log: how many warps it had is not known
 };
 
 // One launch of a kernel: the warps of one grid id, matched to the host's log where possible.
@@ -78,10 +90,14 @@ struct Launch {
   uint32_t device = 0;      // row of Model::devices
   uint32_t grid_id = 0;     // %gridid, low 32 bits; a graph replay may repeat it
 
-  // From the host's log; zero where `sequence` is kNone (not matched).
-  uint32_t sequence = kNone;           // n-th launch that the process made, from 0
-  std::array<uint32_t, 3> grid = {};   // CTAs
-  std::array<uint32_t, 3> block = {};  // threads
+  // From the host's log. Where `sequence` is kNone (not matched) grid, block and cluster are still
+  // known if all logged launches of the kernel agree on them, and zero otherwise; the rest is zero.
+  uint32_t sequence = kNone;             // n-th launch that the process made, from 0
+  std::array<uint32_t, 3> grid = {};     // CTAs
+  std::array<uint32_t, 3> block = {};    // threads
+  std::array<uint32_t, 3> cluster = {};  // CTAs; zero if not given at the launch
+  uint32_t dynamic_shared_bytes = 0;
+  bool cooperative = false;
   uint64_t stream = 0;
   uint64_t host_ns = 0;  // when the host launched it, CLOCK_MONOTONIC
 
@@ -94,7 +110,8 @@ struct Launch {
   uint32_t warps_suspect = 0;   // of these, with a flag kWarpSuspect
   uint64_t events_kept = 0;
   // Records overwritten on rings whose oldest kept warp is one of this launch and lost its begin.
-  // An upper bound: some of them may be of launches before it.
+  // An upper bound: some of them may be of launches before it. 0: nothing of it was overwritten, as
+  // far as its warps are here.
   uint64_t lost_at_most = 0;
   double first_ns = 0;  // earliest and latest kept moment, trace time
   double last_ns = 0;
@@ -200,8 +217,9 @@ struct Model {
   Counters counters;
   uint64_t origin_ns = 0;  // %globaltimer at trace time 0
   uint32_t process_id = 0;
-  StringId command = 0;  // the command line of the process
+  StringId command = 0;  // the command line of the process, arguments separated by spaces
   StringId host = 0;
+  StringId damage = 0;  // what of the capture file could not be read, one sentence; "" if nothing
 
   const std::string& String(StringId id) const { return strings[id]; }
   const std::string& NameOf(const Declaration& declaration) const {
