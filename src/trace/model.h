@@ -1,7 +1,7 @@
 // model.h: what a capture says, as columns: the one structure that exporters and analyses read.
 //
-// Plain data, structure of arrays: a row of a table is an index into its columns, `kNone` means "no
-// row". Rows of `warps` are ordered by launch, then CTA, then warp; a warp's rows in `events`,
+// Plain data, structure of arrays: a row of a table is an index into its columns, `kNoRow` means
+// "no row". Rows of `warps` are ordered by launch, then CTA, then warp; a warp's rows in `events`,
 // `ranges` and `marks` stand together, in the order in which the warp recorded them.
 //
 // Time. An SM counts cycles (`cycles`: %clock unwrapped to 64 bits, one axis an SM, about half a
@@ -23,7 +23,7 @@
 
 namespace iket::trace {
 
-inline constexpr uint32_t kNone = 0xffffffffu;
+inline constexpr uint32_t kNoRow = 0xffffffffu;
 
 using StringId = uint32_t;  // index into Model::strings; equal strings have equal ids, 0 is ""
 
@@ -70,11 +70,11 @@ struct Kernel {
 struct Declaration {
   uint32_t id = 0;  // the 31 bits that records carry
   EventKind kind = EventKind::kUnknown;
-  PayloadType payload = PayloadType::kNone;
+  PayloadType payload = PayloadType::kNoRow;
   StringId name = 0;
-  StringId file = 0;        // where it stands in the source; "" unknown
-  uint32_t line = 0;        // 0 unknown
-  uint32_t colour = kNone;  // 0x00RRGGBB; kNone: automatic
+  StringId file = 0;         // where it stands in the source; "" unknown
+  uint32_t line = 0;         // 0 unknown
+  uint32_t colour = kNoRow;  // 0x00RRGGBB; kNoRow: automatic
 };
 
 enum class Completeness : uint8_t {
@@ -85,14 +85,14 @@ enum class Completeness : uint8_t {
 
 // One launch of a kernel: the warps of one grid id, matched to the host's log where possible.
 struct Launch {
-  uint32_t kernel = kNone;  // kNone for records whose kernel is not known
-  uint32_t context = 0;     // index of the CUDA context within the process
-  uint32_t device = 0;      // row of Model::devices
-  uint32_t grid_id = 0;     // %gridid, low 32 bits; a graph replay may repeat it
+  uint32_t kernel = kNoRow;  // kNoRow for records whose kernel is not known
+  uint32_t context = 0;      // index of the CUDA context within the process
+  uint32_t device = 0;       // row of Model::devices
+  uint32_t grid_id = 0;      // %gridid, low 32 bits; a graph replay may repeat it
 
-  // From the host's log. Where `sequence` is kNone (not matched) grid, block and cluster are still
+  // From the host's log. Where `sequence` is kNoRow (not matched) grid, block and cluster are still
   // known if all logged launches of the kernel agree on them, and zero otherwise; the rest is zero.
-  uint32_t sequence = kNone;             // n-th launch that the process made, from 0
+  uint32_t sequence = kNoRow;            // n-th launch that the process made, from 0
   std::array<uint32_t, 3> grid = {};     // CTAs
   std::array<uint32_t, 3> block = {};    // threads
   std::array<uint32_t, 3> cluster = {};  // CTAs; zero if not given at the launch
@@ -132,7 +132,7 @@ struct Warps {
   std::vector<uint32_t> launch;
   std::vector<uint32_t> cta_x;
   std::vector<uint16_t> cta_y, cta_z;
-  std::vector<uint32_t> index;       // warp within its CTA; kNone without block dimensions
+  std::vector<uint32_t> index;       // warp within its CTA; kNoRow without block dimensions
   std::vector<uint32_t> packed_tid;  // as recorded (ring/record.h)
   std::vector<uint16_t> sm;
   std::vector<uint8_t> slot;   // hardware warp slot of the SM
@@ -174,7 +174,7 @@ struct Ranges {
   std::vector<uint64_t> payload;                 // of the event that opened it
   std::vector<uint16_t> depth;                   // 0 is outermost
   std::vector<uint8_t> flags;                    // RangeFlag
-  std::vector<uint32_t> begin_event, end_event;  // rows of Model::events; kNone if unclosed
+  std::vector<uint32_t> begin_event, end_event;  // rows of Model::events; kNoRow if unclosed
 
   size_t size() const { return warp.size(); }
 };
