@@ -70,7 +70,7 @@ struct Kernel {
 struct Declaration {
   uint32_t id = 0;  // the 31 bits that records carry
   EventKind kind = EventKind::kUnknown;
-  PayloadType payload = PayloadType::kNoRow;
+  PayloadType payload = PayloadType::kNone;
   StringId name = 0;
   StringId file = 0;         // where it stands in the source; "" unknown
   uint32_t line = 0;         // 0 unknown
