@@ -79,7 +79,7 @@ struct Image {
 
 enum class KernelState : uint8_t { kUnmarked = 0, kPatched = 1, kRefused = 2 };
 
-// The hash of Image: FNV-1a, 64 bits. About 0.8 GB/s.
+// The hash of Image: FNV-1a, 64 bits, one byte at a time.
 inline uint64_t ImageHash(std::span<const std::byte> image) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (std::byte byte : image) hash = (hash ^ static_cast<uint8_t>(byte)) * 0x100000001b3u;

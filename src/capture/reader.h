@@ -66,10 +66,11 @@ struct Capture {
   const Declaration* FindDeclaration(uint32_t image, uint32_t event) const;
 };
 
-struct ReaderOptions {
-  // Facts (all but rings) whose payloads pass this in sum are dropped and counted as malformed.
-  uint64_t max_fact_bytes = uint64_t{4} << 30;
-};
+// Facts (all but rings) whose raw payloads pass this in sum are dropped and counted as malformed,
+// so that a small file cannot ask for much memory.
+constexpr uint64_t FactLimit(uint64_t file_bytes) {
+  return (uint64_t{64} << 20) + 128 * file_bytes;
+}
 
 // What a walk over the rings met.
 struct RingWalk {
@@ -82,10 +83,9 @@ class Reader {
  public:
   // Maps the file. Errors: kSystem (cannot be opened), kBadInput (no capture, or a version or a
   // required flag that is not known). The file must not shrink while the Reader lives.
-  static Result<Reader> Open(const std::string& path, ReaderOptions options = {});
+  static Result<Reader> Open(const std::string& path);
   // Reads bytes that stay owned by the caller and outlive the Reader. `name` is for messages.
-  static Result<Reader> FromBytes(std::span<const std::byte> untrusted, std::string name,
-                                  ReaderOptions options = {});
+  static Result<Reader> FromBytes(std::span<const std::byte> untrusted, std::string name);
 
   Reader(Reader&&) noexcept;
   Reader& operator=(Reader&&) noexcept;

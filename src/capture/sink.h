@@ -27,6 +27,9 @@ class ByteSink {
 
   // Part of a failed piece could not be taken back: nothing may be written any more.
   virtual bool torn() const { return false; }
+
+  // No more will come. Error (kSystem): something written before did not reach the file after all.
+  virtual Result<void> Close() { return {}; }
 };
 
 // Writes to a file descriptor, from its start: an empty regular file, or a pipe.
@@ -43,11 +46,13 @@ class FdSink final : public ByteSink {
 
   Result<void> Write(std::span<const std::span<const std::byte>> parts) override;
   bool torn() const override { return torn_; }
+  Result<void> Close() override;
 
  private:
   int fd_;
   std::string name_;
-  uint64_t written_ = 0;
+  bool seekable_;
+  uint64_t written_ = 0;  // bytes of whole pieces
   bool torn_ = false;
 };
 

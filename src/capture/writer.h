@@ -32,8 +32,8 @@ struct WriterOptions {
 
 template <typename T>
 concept TableRow = std::same_as<T, Session> || std::same_as<T, Image> || std::same_as<T, Kernel> ||
-    std::same_as<T, Declaration> || std::same_as<T, Context> || std::same_as<T, Launch> ||
-    std::same_as<T, Counter> || std::same_as<T, Note>;
+                   std::same_as<T, Declaration> || std::same_as<T, Context> ||
+                   std::same_as<T, Launch> || std::same_as<T, Counter> || std::same_as<T, Note>;
 
 class Writer {
  public:
@@ -59,7 +59,8 @@ class Writer {
 
   // One object instead of a span.
   template <typename T>
-  requires TableRow<T> Result<void> Append(const T& one) {
+    requires TableRow<T>
+  Result<void> Append(const T& one) {
     return Append(std::span<const T>(&one, 1));
   }
 

@@ -1,0 +1,298 @@
+#include "capture/reader.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "capture/decode.h"
+#include "capture/scan.h"
+
+namespace iket::capture {
+namespace {
+
+// A file mapped for reading.
+class Mapping {
+ public:
+  Mapping() = default;
+  Mapping(Mapping&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+  Mapping& operator=(Mapping&& other) noexcept {
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~Mapping() {
+    if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
+  }
+
+  static Result<Mapping> Of(const std::string& path) {
+    const auto fail = [&](const char* what) {
+      return Fail(ErrorKind::kSystem, "{}: cannot {} the capture: {}", path, what,
+                  std::strerror(errno));
+    };
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return fail("open");
+    struct stat status{};
+    void* address = nullptr;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
+      address = mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
+    }
+    close(fd);
+    if (address == MAP_FAILED) return fail("map");
+    Mapping mapping;
+    if (address == nullptr) {
+      if (S_ISREG(status.st_mode)) return mapping;
+      return Fail(ErrorKind::kBadInput, "{}: not a capture: it is not a regular file", path);
+    }
+    mapping.bytes_ = {static_cast<std::byte*>(address), static_cast<size_t>(status.st_size)};
+    return mapping;
+  }
+
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  std::span<std::byte> bytes_;
+};
+
+// Sorts by `key` and keeps, of equal keys, the one that came last.
+template <typename T, typename Key>
+void KeepLatest(std::vector<T>& rows, Key key) {
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](const T& a, const T& b) { return key(a) < key(b); });
+  size_t kept = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (i + 1 < rows.size() && key(rows[i]) == key(rows[i + 1])) continue;
+    if (kept != i) rows[kept] = std::move(rows[i]);
+    ++kept;
+  }
+  rows.resize(kept);
+}
+
+constexpr auto kByIndex = [](const auto& object) { return object.index; };
+constexpr auto kByEvent = [](const Declaration& declaration) {
+  return std::pair(declaration.image, declaration.event);
+};
+
+template <typename T, typename Key, typename Projection>
+const T* Find(const std::vector<T>& rows, const Key& key, Projection projection) {
+  const auto found = std::ranges::lower_bound(rows, key, {}, projection);
+  return found != rows.end() && projection(*found) == key ? &*found : nullptr;
+}
+
+// Decodes everything but the rings.
+class FactsDecoder {
+ public:
+  explicit FactsDecoder(uint64_t budget) : strings_(budget), budget_(budget) {}
+
+  // False: malformed.
+  bool AddStrings(const ChunkRef& chunk) {
+    std::optional<Payload> payload = Open(chunk);
+    return payload && strings_.Add(std::move(*payload));
+  }
+  bool AddFacts(const ChunkRef& chunk) {
+    const std::optional<Payload> payload = Open(chunk);
+    return payload && Decode(chunk.header.kind, payload->bytes());
+  }
+
+  Capture Take() {
+    KeepLatest(capture_.sessions, kByIndex);
+    KeepLatest(capture_.devices, kByIndex);
+    KeepLatest(capture_.images, kByIndex);
+    KeepLatest(capture_.kernels, kByIndex);
+    KeepLatest(capture_.contexts, kByIndex);
+    KeepLatest(capture_.declarations, kByEvent);
+    KeepLatest(capture_.counters,
+               [](const Counter& counter) -> const std::string& { return counter.name; });
+    capture_.damage.strings_lost = strings_.lost();
+    capture_.damage.cut = !done_;
+    return std::move(capture_);
+  }
+
+ private:
+  std::optional<Payload> Open(const ChunkRef& chunk) {
+    if (chunk.header.raw_bytes > budget_) return std::nullopt;
+    budget_ -= chunk.header.raw_bytes;
+    return Payload::Of(chunk);
+  }
+
+  bool Decode(uint32_t kind, UntrustedBytes payload) {
+    switch (kind) {
+      case wire::kSession:
+        return DecodeTable(payload, strings_, capture_.sessions);
+      case wire::kDevice: {
+        std::optional<Device> device = DecodeDevice(payload, strings_);
+        if (device) capture_.devices.push_back(std::move(*device));
+        return device.has_value();
+      }
+      case wire::kImage:
+        return DecodeTable(payload, strings_, capture_.images);
+      case wire::kKernel:
+        return DecodeTable(payload, strings_, capture_.kernels);
+      case wire::kDeclaration:
+        return DecodeTable(payload, strings_, capture_.declarations);
+      case wire::kContext:
+        return DecodeTable(payload, strings_, capture_.contexts);
+      case wire::kLaunch:
+        return DecodeTable(payload, strings_, capture_.launches);
+      case wire::kCounter:
+        return DecodeTable(payload, strings_, capture_.counters);
+      case wire::kNote:
+        return DecodeTable(payload, strings_, capture_.notes);
+      default: {  // DONE; the caller passes known kinds only
+        const std::optional<wire::DoneHead> done = DecodeDone(payload);
+        if (!done) return false;
+        done_ = true;
+        capture_.damage.chunks_unwritten = done->chunks_unwritten;
+        capture_.damage.bytes_unwritten = done->bytes_unwritten;
+        return true;
+      }
+    }
+  }
+
+  Capture capture_;
+  StringIndex strings_;
+  uint64_t budget_;
+  bool done_ = false;
+};
+
+bool IsKnown(const wire::ChunkHeader& header) {
+  constexpr std::array kKinds = {wire::kStrings, wire::kSession,     wire::kDevice,  wire::kImage,
+                                 wire::kKernel,  wire::kDeclaration, wire::kContext, wire::kLaunch,
+                                 wire::kRing,    wire::kCounter,     wire::kNote,    wire::kDone};
+  return header.version == wire::kChunkVersion && header.codec <= wire::kZlib &&
+         std::ranges::find(kKinds, header.kind) != kKinds.end();
+}
+
+}  // namespace
+
+bool Damage::any() const { return !Summary().empty(); }
+
+std::string Damage::Summary() const {
+  std::string text;
+  const auto add = [&](uint64_t count, std::string_view one, std::string_view many) {
+    if (count == 0) return;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, count == 1 ? one : many);
+  };
+  const auto say = [&](bool on, std::string_view what) {
+    if (on) text += fmt::format("{}{}", text.empty() ? "" : ", ", what);
+  };
+  say(file_header_damaged, "file header damaged");
+  add(chunks_damaged, "chunk damaged", "chunks damaged");
+  add(chunks_malformed, "chunk malformed", "chunks malformed");
+  add(chunks_missing, "chunk missing", "chunks missing");
+  add(bytes_skipped, "byte skipped", "bytes skipped");
+  add(strings_lost, "string lost", "strings lost");
+  add(chunks_unknown, "chunk of an unknown kind", "chunks of an unknown kind");
+  add(chunks_unwritten, "chunk could not be written", "chunks could not be written");
+  say(cut, "end missing");
+  return text;
+}
+
+const Device* Capture::FindDevice(uint32_t index) const { return Find(devices, index, kByIndex); }
+const Image* Capture::FindImage(uint32_t index) const { return Find(images, index, kByIndex); }
+const Kernel* Capture::FindKernel(uint32_t index) const { return Find(kernels, index, kByIndex); }
+const Context* Capture::FindContext(uint32_t index) const {
+  return Find(contexts, index, kByIndex);
+}
+const Declaration* Capture::FindDeclaration(uint32_t image, uint32_t event) const {
+  return Find(declarations, std::pair(image, event), kByEvent);
+}
+
+struct Reader::State {
+  Mapping mapping;
+  Capture capture;
+  std::vector<ChunkRef> ring_chunks;
+  uint64_t ring_raw_bytes = 0;
+
+  Result<void> Load(UntrustedBytes file, const std::string& name);
+};
+
+Result<void> Reader::State::Load(UntrustedBytes file, const std::string& name) {
+  Result<Scan> scan = ScanChunks(file, name);
+  if (!scan) return tl::unexpected(std::move(scan.error()));
+
+  FactsDecoder facts(FactLimit(file.size()));
+  uint64_t unknown = 0;
+  uint64_t malformed = 0;
+  // Strings first: a damaged file may have lost order, and nothing else then has to wait.
+  for (const ChunkRef& chunk : scan->chunks) {
+    if (!IsKnown(chunk.header)) {
+      ++unknown;
+    } else if (chunk.header.kind == wire::kStrings && !facts.AddStrings(chunk)) {
+      ++malformed;
+    }
+  }
+  for (const ChunkRef& chunk : scan->chunks) {
+    if (!IsKnown(chunk.header) || chunk.header.kind == wire::kStrings) continue;
+    if (chunk.header.kind == wire::kRing) {
+      ring_chunks.push_back(chunk);
+      ring_raw_bytes += chunk.header.raw_bytes;
+    } else if (!facts.AddFacts(chunk)) {
+      ++malformed;
+    }
+  }
+  capture = facts.Take();
+  Damage damage = scan->damage;
+  damage.chunks_unknown = unknown;
+  damage.chunks_malformed = malformed;
+  damage.strings_lost = capture.damage.strings_lost;
+  damage.cut = capture.damage.cut;
+  damage.chunks_unwritten = capture.damage.chunks_unwritten;
+  damage.bytes_unwritten = capture.damage.bytes_unwritten;
+  capture.damage = damage;
+  return {};
+}
+
+Reader::Reader(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Reader::Reader(Reader&&) noexcept = default;
+Reader& Reader::operator=(Reader&&) noexcept = default;
+Reader::~Reader() = default;
+
+Result<Reader> Reader::Open(const std::string& path) {
+  Result<Mapping> mapping = Mapping::Of(path);
+  if (!mapping) return tl::unexpected(std::move(mapping.error()));
+  auto state = std::make_unique<State>();
+  state->mapping = std::move(*mapping);
+  if (auto loaded = state->Load(UntrustedBytes(state->mapping.bytes()), path); !loaded) {
+    return tl::unexpected(std::move(loaded.error()));
+  }
+  return Reader(std::move(state));
+}
+
+Result<Reader> Reader::FromBytes(std::span<const std::byte> untrusted, std::string name) {
+  auto state = std::make_unique<State>();
+  if (auto loaded = state->Load(UntrustedBytes(untrusted), name); !loaded) {
+    return tl::unexpected(std::move(loaded.error()));
+  }
+  return Reader(std::move(state));
+}
+
+const Capture& Reader::capture() const { return state_->capture; }
+uint64_t Reader::ring_block_count() const { return state_->ring_chunks.size(); }
+uint64_t Reader::ring_raw_bytes() const { return state_->ring_raw_bytes; }
+
+RingWalk Reader::ForEachRingBlock(const std::function<bool(const RingBlock&)>& visit) const {
+  RingWalk walk;
+  for (const ChunkRef& chunk : state_->ring_chunks) {
+    const std::optional<Payload> payload = Payload::Of(chunk);
+    const std::optional<RingBlock> block =
+        payload ? DecodeRings(payload->bytes()) : std::optional<RingBlock>();
+    if (!block) {
+      ++walk.blocks_malformed;
+      continue;
+    }
+    ++walk.blocks;
+    if (!visit(*block)) {
+      walk.stopped = true;
+      break;
+    }
+  }
+  return walk;
+}
+
+}  // namespace iket::capture
