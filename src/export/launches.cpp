@@ -1,0 +1,253 @@
+#include "export/launches.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "export/edges.h"
+#include "export/perfetto_fields.h"
+#include "export/tracks.h"
+#include "trace/counters.h"
+
+namespace iket::exporter {
+namespace {
+
+using namespace perfetto;
+
+void WriteAttribute(ProtoWriter& writer, std::string_view key, uint64_t value) {
+  auto attribute = writer.Message(TraceAttributes::kAttribute);
+  writer.Text(TraceAttribute::kKey, key);
+  writer.Varint(TraceAttribute::kLongValue, value);
+}
+
+void WriteAttribute(ProtoWriter& writer, std::string_view key, std::string_view value) {
+  auto attribute = writer.Message(TraceAttributes::kAttribute);
+  writer.Text(TraceAttribute::kKey, key);
+  writer.Text(TraceAttribute::kStringValue, value);
+}
+
+void WriteDim(ProtoWriter& writer, uint32_t field, const std::array<uint32_t, 3>& size) {
+  auto dim = writer.Message(field);
+  writer.Varint(Dim3::kX, size[0]);
+  writer.Varint(Dim3::kY, size[1]);
+  writer.Varint(Dim3::kZ, size[2]);
+}
+
+template <typename Write>
+void WriteArg(ProtoWriter& writer, std::string_view name, Write write) {
+  auto arg = writer.Message(ComputeKernelLaunch::kArgs);
+  writer.Text(ComputeArg::kName, name);
+  write();
+}
+
+// A hardware queue of the viewer: a stream, or one more of it where launches overlap.
+struct Queue {
+  uint32_t iid = 0;
+  uint64_t end_ns = 0;
+};
+
+// The queue of each launch, and the names of all, by their interning ids.
+struct Queues {
+  std::vector<uint32_t> iid_of_launch;
+  std::vector<std::string> names;
+};
+constexpr uint32_t kStageIid = 1;
+constexpr uint32_t kFirstQueueIid = 2;
+
+Queues AssignQueues(const trace::Model& model) {
+  Queues queues;
+  std::map<std::tuple<uint32_t, uint32_t, uint64_t>, std::vector<Queue>> by_stream;
+  for (const trace::Launch& launch : model.launches) {  // by their begins
+    auto& lanes = by_stream[{launch.device, launch.context, launch.stream}];
+    const uint64_t begin = GlobalNs(model, launch.first_ns);
+    auto lane = std::find_if(lanes.begin(), lanes.end(),
+                             [&](const Queue& queue) { return queue.end_ns <= begin; });
+    if (lane == lanes.end()) {
+      std::string name = fmt::format("Context {} Stream {:#x}", launch.context, launch.stream);
+      if (!lanes.empty()) name += fmt::format(" ({})", lanes.size() + 1);
+      const auto iid = static_cast<uint32_t>(kFirstQueueIid + queues.names.size());
+      queues.names.push_back(std::move(name));
+      lane = lanes.insert(lanes.end(), Queue{.iid = iid});
+    }
+    lane->end_ns = std::max(begin, GlobalNs(model, launch.last_ns));
+    queues.iid_of_launch.push_back(lane->iid);
+  }
+  return queues;
+}
+
+void WriteSpecification(ProtoWriter& writer, uint32_t iid, std::string_view name,
+                        uint32_t category) {
+  auto entry = writer.Message(InternedData::kGpuSpecifications);
+  writer.Varint(InternedGpuSpecification::kIid, iid);
+  writer.Text(InternedGpuSpecification::kName, name);
+  if (category != 0) writer.Varint(InternedGpuSpecification::kCategory, category);
+}
+
+// Contexts count from 0, interning ids from 1.
+uint64_t ContextIid(uint32_t context) { return uint64_t{context} + 1; }
+
+void WriteInternedState(const trace::Model& model, const Queues& queues, ProtoWriter& writer) {
+  auto interned = writer.Message(TracePacket::kInternedData);
+  std::vector<uint32_t> contexts;
+  for (const trace::Launch& launch : model.launches) contexts.push_back(launch.context);
+  std::sort(contexts.begin(), contexts.end());
+  contexts.erase(std::unique(contexts.begin(), contexts.end()), contexts.end());
+  for (uint32_t context : contexts) {
+    auto entry = writer.Message(InternedData::kGraphicsContexts);
+    writer.Varint(InternedGraphicsContext::kIid, ContextIid(context));
+    writer.Varint(InternedGraphicsContext::kPid, model.process_id);
+    writer.Varint(InternedGraphicsContext::kApi, InternedGraphicsContext::kCuda);
+  }
+  WriteSpecification(writer, kStageIid, "Kernel", InternedGpuSpecification::kCompute);
+  for (size_t i = 0; i < queues.names.size(); ++i) {
+    WriteSpecification(writer, static_cast<uint32_t>(kFirstQueueIid + i), queues.names[i], 0);
+  }
+  for (size_t i = 0; i < model.kernels.size(); ++i) {
+    const trace::Kernel& kernel = model.kernels[i];
+    auto entry = writer.Message(InternedData::kComputeKernels);
+    writer.Varint(InternedComputeKernel::kIid, i + 1);
+    writer.Text(InternedComputeKernel::kName, model.String(kernel.mangled));
+    writer.Text(InternedComputeKernel::kDemangledName, model.String(kernel.demangled));
+  }
+}
+
+void WriteRenderStage(const trace::Model& model, const trace::Launch& launch, uint64_t event_id,
+                      uint32_t queue_iid, ProtoWriter& writer) {
+  using Event = GpuRenderStageEvent;
+  const uint64_t begin = GlobalNs(model, launch.first_ns);
+  const uint64_t end = std::max(begin, GlobalNs(model, launch.last_ns));
+  const bool known = launch.kernel != trace::kNoRow;
+  writer.Varint(TracePacket::kTimestamp, begin);
+  auto event = writer.Message(TracePacket::kGpuRenderStageEvent);
+  writer.Varint(Event::kEventId, event_id);
+  writer.Varint(Event::kDuration, end - begin);
+  writer.Varint(Event::kContext, ContextIid(launch.context));
+  writer.Varint(Event::kGpuId, launch.device);
+  writer.Varint(Event::kHwQueueIid, queue_iid);
+  writer.Varint(Event::kStageIid, kStageIid);
+  writer.Text(Event::kName,
+              known ? model.String(model.kernels[launch.kernel].short_name) : "unknown kernel");
+  if (known) writer.Varint(Event::kKernelIid, uint64_t{launch.kernel} + 1);
+  auto details = writer.Message(Event::kLaunch);
+  if (launch.grid[0] != 0) {
+    WriteDim(writer, ComputeKernelLaunch::kGridSize, launch.grid);
+    WriteDim(writer, ComputeKernelLaunch::kWorkgroupSize, launch.block);
+  }
+  if (launch.sequence != trace::kNoRow) {
+    WriteArg(writer, "launch", [&] { writer.Varint(ComputeArg::kUintValue, launch.sequence); });
+  }
+  WriteArg(writer, "grid_id", [&] { writer.Varint(ComputeArg::kUintValue, launch.grid_id); });
+  WriteArg(writer, "warps", [&] { writer.Varint(ComputeArg::kUintValue, launch.warp_count); });
+  WriteArg(writer, "events", [&] { writer.Varint(ComputeArg::kUintValue, launch.events_kept); });
+  WriteArg(writer, "completeness",
+           [&] { writer.Text(ComputeArg::kStringValue, CompletenessWord(launch.completeness)); });
+}
+
+// Instants of the health track.
+class HealthWriter {
+ public:
+  HealthWriter(ProtoWriter& writer, uint32_t sequence, uint64_t track)
+      : writer_(writer), sequence_(sequence), track_(track) {}
+
+  void Line(uint64_t ns, std::string_view text) {
+    auto packet = writer_.Message(Trace::kPacket);
+    writer_.Varint(TracePacket::kTimestamp, ns);
+    writer_.Varint(TracePacket::kSequenceId, sequence_);
+    {
+      auto event = writer_.Message(TracePacket::kTrackEvent);
+      writer_.Varint(TrackEvent::kType, TrackEvent::kInstant);
+      writer_.Varint(TrackEvent::kTrackUuid, track_);
+      writer_.Text(TrackEvent::kName, text);
+    }
+    writer_.Varint(TracePacket::kSequenceFlags, TracePacket::kNeedsState);
+  }
+
+ private:
+  ProtoWriter& writer_;
+  uint32_t sequence_;
+  uint64_t track_;
+};
+
+}  // namespace
+
+void WriteAttributes(const trace::Model& model, ProtoWriter& writer) {
+  auto packet = writer.Message(Trace::kPacket);
+  auto attributes = writer.Message(TracePacket::kTraceAttributes);
+  WriteAttribute(writer, "iket.clock", "globaltimer");
+  WriteAttribute(writer, "iket.process_id", model.process_id);
+  WriteAttribute(writer, "iket.command", model.String(model.command));
+  WriteAttribute(writer, "iket.host", model.String(model.host));
+  for (size_t i = 0; i < model.devices.size(); ++i) {
+    WriteAttribute(writer, fmt::format("iket.device.{}", i), model.String(model.devices[i].name));
+  }
+  WriteAttribute(writer, "iket.launches", model.launches.size());
+  WriteAttribute(writer, "iket.warps", model.warps.size());
+  WriteAttribute(writer, "iket.events", model.events.size());
+  for (const trace::CounterInfo& info : trace::AllCounters()) {
+    const uint64_t value = model.counters.*info.member;
+    if (value != 0) WriteAttribute(writer, fmt::format("iket.{}", info.name), value);
+  }
+}
+
+void WriteRenderStages(const trace::Model& model, uint32_t sequence, ProtoWriter& writer) {
+  const Queues queues = AssignQueues(model);
+  {
+    auto packet = writer.Message(Trace::kPacket);
+    writer.Varint(TracePacket::kSequenceId, sequence);
+    WriteInternedState(model, queues, writer);
+    writer.Varint(TracePacket::kSequenceFlags,
+                  TracePacket::kStateCleared | TracePacket::kNeedsState);
+    writer.Varint(TracePacket::kFirstPacketOnSequence, 1);
+  }
+  for (size_t i = 0; i < model.launches.size(); ++i) {
+    auto packet = writer.Message(Trace::kPacket);
+    writer.Varint(TracePacket::kSequenceId, sequence);
+    writer.Varint(TracePacket::kSequenceFlags, TracePacket::kNeedsState);
+    WriteRenderStage(model, model.launches[i], i, queues.iid_of_launch[i], writer);
+  }
+}
+
+void WriteHealth(const trace::Model& model, uint32_t sequence, uint64_t track,
+                 ProtoWriter& writer) {
+  HealthWriter health(writer, sequence, track);
+  const uint64_t start = GlobalNs(model, 0);
+  for (const trace::CounterInfo& info : trace::AllCounters()) {
+    const uint64_t value = model.counters.*info.member;
+    if (info.fault && value != 0) health.Line(start, fmt::format("{} {}", value, info.meaning));
+  }
+
+  if (model.damage != 0) health.Line(start, "capture file damaged: " + model.String(model.damage));
+
+  size_t refused = 0;
+  for (const trace::Kernel& kernel : model.kernels) {
+    if (kernel.refusal == 0 || ++refused > kMaxHealthLines) continue;
+    health.Line(start, fmt::format("refused {}: {}", model.String(kernel.short_name),
+                                   model.String(kernel.refusal)));
+  }
+  if (refused > kMaxHealthLines) {
+    health.Line(start, fmt::format("{} more kernels refused", refused - kMaxHealthLines));
+  }
+
+  size_t partial = 0;
+  for (const trace::Launch& launch : model.launches) {
+    if (launch.completeness == trace::Completeness::kComplete || ++partial > kMaxHealthLines) {
+      continue;
+    }
+    health.Line(
+        GlobalNs(model, launch.first_ns),
+        fmt::format("{} launch {}: {} of {} warps, at most {} records lost",
+                    CompletenessWord(launch.completeness), LaunchLabel(model, launch),
+                    launch.warp_count,
+                    launch.warps_expected == 0 ? "?" : std::to_string(launch.warps_expected),
+                    launch.lost_at_most));
+  }
+  if (partial > kMaxHealthLines) {
+    health.Line(start, fmt::format("{} more launches partial", partial - kMaxHealthLines));
+  }
+}
+
+}  // namespace iket::exporter

@@ -1,0 +1,26 @@
+// launches.h: the packets of a Perfetto trace that are about launches and about the trace as a
+// whole.
+#pragma once
+
+#include <cstdint>
+
+#include "export/proto.h"
+#include "trace/model.h"
+
+namespace iket::exporter {
+
+// Process, device, tool and totals, as attributes of the trace.
+void WriteAttributes(const trace::Model& model, ProtoWriter& writer);
+
+// One GPU render stage for each launch, on `sequence`; the sequence's state must not have been
+// used. Launches of one stream that overlap get queues of their own, since slices of one queue may
+// not.
+void WriteRenderStages(const trace::Model& model, uint32_t sequence, ProtoWriter& writer);
+
+// What was lost, refused or is doubtful, as instants on `track`: counters and refused kernels at
+// the trace's start, partial launches at their own. At most kMaxHealthLines of each, the rest
+// counted.
+inline constexpr size_t kMaxHealthLines = 100;
+void WriteHealth(const trace::Model& model, uint32_t sequence, uint64_t track, ProtoWriter& writer);
+
+}  // namespace iket::exporter

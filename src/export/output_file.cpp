@@ -1,0 +1,115 @@
+#include "export/output_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace iket::exporter {
+namespace {
+
+// Paths that a signal handler may have to unlink: it can take no lock and allocate nothing, so they
+// are plain C strings in a fixed array. More open files than slots only lose the clean-up.
+constexpr int kSlots = 16;
+std::atomic<char*> g_temporaries[kSlots];
+
+int Remember(const std::string& path) {
+  char* copy = strdup(path.c_str());
+  for (int i = 0; i < kSlots; ++i) {
+    char* empty = nullptr;
+    if (g_temporaries[i].compare_exchange_strong(empty, copy)) return i;
+  }
+  free(copy);
+  return -1;
+}
+
+void Forget(int slot) {
+  if (slot >= 0) free(g_temporaries[slot].exchange(nullptr));
+}
+
+extern "C" void RemoveAndDie(int signal_number) {
+  for (auto& temporary : g_temporaries) {
+    if (const char* path = temporary.load()) unlink(path);
+  }
+  // SA_RESETHAND has put the default action back: the parent sees a death by this signal.
+  raise(signal_number);
+}
+
+std::string Why() { return std::strerror(errno); }
+
+}  // namespace
+
+Result<OutputFile> OutputFile::Create(std::string path) {
+  std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
+  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0) {
+    return Fail(ErrorKind::kSystem, "{}: cannot create: {}; choose another place with -o", path,
+                Why());
+  }
+  return OutputFile(std::move(path), std::move(temporary), fd);
+}
+
+OutputFile::OutputFile(std::string path, std::string temporary, int fd)
+    : path_(std::move(path)),
+      temporary_(std::move(temporary)),
+      fd_(fd),
+      slot_(Remember(temporary_)) {}
+
+OutputFile::OutputFile(OutputFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::move(other.temporary_)),
+      fd_(std::exchange(other.fd_, -1)),
+      slot_(std::exchange(other.slot_, -1)),
+      bytes_written_(other.bytes_written_) {}
+
+OutputFile::~OutputFile() {
+  if (fd_ >= 0) {
+    close(fd_);
+    unlink(temporary_.c_str());
+  }
+  Forget(slot_);
+}
+
+Result<void> OutputFile::Write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(fd_, bytes.data(), bytes.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return Fail(ErrorKind::kSystem, "{}: cannot write after {} bytes: {}", path_, bytes_written_,
+                  Why());
+    }
+    bytes_written_ += static_cast<uint64_t>(written);
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return {};
+}
+
+Result<void> OutputFile::Commit() {
+  // close() reports what a network file system could not store.
+  if (close(std::exchange(fd_, -1)) != 0 || rename(temporary_.c_str(), path_.c_str()) != 0) {
+    const std::string why = Why();
+    unlink(temporary_.c_str());
+    return Fail(ErrorKind::kSystem, "{}: cannot finish: {}", path_, why);
+  }
+  Forget(std::exchange(slot_, -1));
+  return {};
+}
+
+void RemoveTemporariesOnSignals() {
+  for (int signal_number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction old = {};
+    sigaction(signal_number, nullptr, &old);
+    if (old.sa_handler == SIG_IGN) continue;  // nohup, background jobs of a shell
+    struct sigaction action = {};
+    action.sa_handler = RemoveAndDie;
+    action.sa_flags = SA_RESETHAND | SA_NODEFER;
+    sigaction(signal_number, &action, nullptr);
+  }
+}
+
+}  // namespace iket::exporter

@@ -1,0 +1,96 @@
+#include "export/perfetto.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "export/synthetic_model.h"
+
+// What a reader makes of the file is tested in tests/perfetto with the protobuf classes of
+// Perfetto's own package. Here: what does not need a reader.
+namespace iket::exporter {
+namespace {
+
+std::string Write(const trace::Model& model, const PerfettoOptions& options = {}) {
+  std::string bytes;
+  auto written = WritePerfetto(
+      model,
+      [&](std::string_view block) {
+        bytes += block;
+        return Result<void>();
+      },
+      options);
+  EXPECT_TRUE(written) << written.error().message;
+  return bytes;
+}
+
+TEST(Perfetto, SameModelSameBytes) {
+  const trace::Model model = MakeSyntheticModel({});
+  const std::string bytes = Write(model);
+  EXPECT_EQ(bytes, Write(model));
+  EXPECT_NE(bytes, Write(model, {.range_cycles = true}));
+}
+
+// What a range without payload costs, its begin and its end: the difference to the same model
+// without ranges.
+TEST(Perfetto, RangeTakesAtMost33Bytes) {
+  trace::Model model = MakeSyntheticModel({.launches = 1,
+                                           .ctas = 132,
+                                           .warps_per_cta = 12,
+                                           .events_per_warp = 400,
+                                           .sms = 132,
+                                           .faults = false});
+  for (auto& declaration : model.declarations) declaration.payload = trace::PayloadType::kNone;
+  const auto ranges = static_cast<double>(model.ranges.size());
+  const auto with_ranges = static_cast<double>(Write(model).size());
+
+  model.ranges = {};
+  for (uint32_t& first : model.warps.first_range) first = 0;
+  for (uint32_t& count : model.warps.range_count) count = 0;
+  for (auto& declaration : model.declarations) {  // closes would become unmatched ends
+    if (declaration.kind == trace::EventKind::kPop ||
+        declaration.kind == trace::EventKind::kRangeEnd) {
+      declaration.kind = trace::EventKind::kPush;
+    }
+  }
+  const auto without_ranges = static_cast<double>(Write(model).size());
+  EXPECT_LE((with_ranges - without_ranges) / ranges, 33.0);
+  EXPECT_GE((with_ranges - without_ranges) / ranges, 28.0);  // else this measures something else
+}
+
+TEST(Perfetto, StopsWhenTheSinkFails) {
+  const trace::Model model = MakeSyntheticModel({.ctas = 100});
+  for (int good_blocks : {0, 1}) {
+    int left = good_blocks;
+    auto written = WritePerfetto(model,
+                                 [&](std::string_view) -> Result<void> {
+                                   EXPECT_GE(left, 0) << "called after it failed";
+                                   if (left-- == 0) return Fail(ErrorKind::kSystem, "disk full");
+                                   return {};
+                                 },
+                                 {.edges_per_window = 1000});
+    ASSERT_FALSE(written);
+    EXPECT_EQ(written.error().message, "disk full");
+  }
+}
+
+TEST(Perfetto, ReportsProgressUpToTheEnd) {
+  const trace::Model model = MakeSyntheticModel({});
+  uint64_t last = 0, end = 0;
+  PerfettoOptions options{.edges_per_window = 100};
+  options.progress = [&](uint64_t done, uint64_t total) {
+    EXPECT_GT(done, last);
+    last = done;
+    end = total;
+  };
+  Write(model, options);
+  EXPECT_EQ(last, end);
+}
+
+TEST(Perfetto, EmptyModelGivesATraceOfItsHead) {
+  EXPECT_THAT(Write(trace::Model()), testing::HasSubstr("trace health"));
+}
+
+}  // namespace
+}  // namespace iket::exporter

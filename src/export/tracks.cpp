@@ -1,0 +1,294 @@
+#include "export/tracks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include "export/perfetto_fields.h"
+
+namespace iket::exporter {
+namespace {
+
+using trace::kNoRow;
+
+auto CtaOf(const trace::Warps& warps, uint32_t warp) {
+  return std::tuple(warps.cta_z[warp], warps.cta_y[warp], warps.cta_x[warp]);
+}
+
+std::string_view KernelName(const trace::Model& model, const trace::Launch& launch,
+                            trace::StringId trace::Kernel::*name) {
+  if (launch.kernel == kNoRow) return "unknown kernel";
+  return model.String(model.kernels[launch.kernel].*name);
+}
+
+}  // namespace
+
+std::string_view CompletenessWord(trace::Completeness completeness) {
+  switch (completeness) {
+    case trace::Completeness::kComplete:
+      return "complete";
+    case trace::Completeness::kPartial:
+      return "partial";
+    case trace::Completeness::kUnknown:
+      break;
+  }
+  return "not in the host's log";
+}
+
+uint64_t CtaCount(const trace::Model& model, const trace::Launch& launch) {
+  if (launch.grid[0] != 0) return uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
+  uint64_t count = 0;
+  for (uint32_t i = 0; i < launch.warp_count; ++i) {  // rows are ordered by CTA
+    const uint32_t warp = launch.first_warp + i;
+    count += i == 0 || CtaOf(model.warps, warp) != CtaOf(model.warps, warp - 1);
+  }
+  return count;
+}
+
+std::string LaunchLabel(const trace::Model& model, const trace::Launch& launch) {
+  const std::string_view kernel = KernelName(model, launch, &trace::Kernel::short_name);
+  if (launch.sequence == kNoRow) return fmt::format("#? {} (grid id {})", kernel, launch.grid_id);
+  return fmt::format("#{} {}<<<{}x{}x{}, {}x{}x{}>>>", launch.sequence, kernel, launch.grid[0],
+                     launch.grid[1], launch.grid[2], launch.block[0], launch.block[1],
+                     launch.block[2]);
+}
+
+TrackTree::TrackTree(const trace::Model& model)
+    : model_(model), row_of_warp_(model.warps.size(), 0) {
+  for (const trace::Launch& launch : model.launches) {
+    if (CtaCount(model, launch) > kMaxCtaTracks) {
+      PlaceBySlot(launch);
+    } else {
+      PlaceByWarp(launch);
+    }
+  }
+  NumberRows();
+  GrowTree();
+}
+
+trace::SmPlace TrackTree::PlaceOf(uint32_t warp) const {
+  const trace::Launch& launch = model_.launches[model_.warps.launch[warp]];
+  const auto& places = model_.devices[launch.device].places;
+  const uint16_t sm = model_.warps.sm[warp];
+  return sm < places.size() ? places[sm] : trace::SmPlace{};
+}
+
+void TrackTree::PlaceByWarp(const trace::Launch& launch) {
+  std::vector<uint32_t> warps(launch.warp_count);
+  std::iota(warps.begin(), warps.end(), launch.first_warp);
+  std::stable_sort(warps.begin(), warps.end(), [&](uint32_t a, uint32_t b) {
+    return std::pair(GpcOf(a), model_.warps.sm[a]) < std::pair(GpcOf(b), model_.warps.sm[b]);
+  });
+  for (uint32_t warp : warps) {
+    rows_.push_back({.warp = warp});
+    Place(warp, static_cast<uint32_t>(rows_.size() - 1));
+  }
+}
+
+void TrackTree::PlaceBySlot(const trace::Launch& launch) {
+  const trace::Warps& all = model_.warps;
+  std::vector<uint32_t> warps(launch.warp_count);
+  std::iota(warps.begin(), warps.end(), launch.first_warp);
+  std::sort(warps.begin(), warps.end(), [&](uint32_t a, uint32_t b) {
+    return std::tuple(GpcOf(a), all.sm[a], all.slot[a], all.begin_cycles[a], a) <
+           std::tuple(GpcOf(b), all.sm[b], all.slot[b], all.begin_cycles[b], b);
+  });
+
+  // Warps of one slot follow each other. Only where records contradict that is there a second lane:
+  // overlapping slices on one track would be cut by the reader of the trace.
+  std::vector<uint64_t> lane_ends;
+  size_t first_row = rows_.size();
+  for (size_t i = 0; i < warps.size(); ++i) {
+    const uint32_t warp = warps[i];
+    if (i == 0 || std::tuple(all.sm[warp], all.slot[warp]) !=
+                      std::tuple(all.sm[warps[i - 1]], all.slot[warps[i - 1]])) {
+      lane_ends.clear();
+      first_row = rows_.size();
+    }
+    uint64_t end = std::max(all.begin_cycles[warp], all.end_cycles[warp]);
+    for (uint32_t e = 0; e < all.event_count[warp]; ++e) {
+      end = std::max(end, model_.events.cycles[all.first_event[warp] + e]);
+    }
+    const auto lane = static_cast<size_t>(
+        std::find_if(lane_ends.begin(), lane_ends.end(),
+                     [&](uint64_t lane_end) { return lane_end <= all.begin_cycles[warp]; }) -
+        lane_ends.begin());
+    if (lane == lane_ends.size()) {
+      lane_ends.push_back(0);
+      rows_.push_back({.warp = warp, .lane = static_cast<uint16_t>(lane), .by_slot = true});
+    }
+    lane_ends[lane] = end;
+    Place(warp, static_cast<uint32_t>(first_row + lane));
+  }
+}
+
+void TrackTree::Place(uint32_t warp, uint32_t row) {
+  const trace::Warps& warps = model_.warps;
+  const trace::Ranges& ranges = model_.ranges;
+  row_of_warp_[warp] = row;
+  for (uint32_t i = 0; i < warps.range_count[warp]; ++i) {
+    const uint32_t range = warps.first_range[warp] + i;
+    if ((ranges.flags[range] & trace::kRangeCrossed) != 0) {
+      crossed_[{row, ranges.depth[range]}] = 0;
+    } else {
+      rows_[row].has_ranges = true;
+    }
+  }
+  if (warps.mark_count[warp] != 0) rows_[row].has_marks = true;
+}
+
+void TrackTree::NumberRows() {
+  for (uint32_t event : model_.unmatched_ends) {
+    rows_[row_of_warp_[model_.events.warp[event]]].has_marks = true;
+  }
+  for (Row& row : rows_) {
+    if (row.has_ranges) row.ranges = next_uuid_++;
+  }
+  for (Row& row : rows_) {
+    if (row.has_marks) row.marks = next_uuid_++;
+  }
+  for (auto& [where, uuid] : crossed_) uuid = next_uuid_++;
+  for (Row& row : rows_) row.uuid = next_uuid_++;
+}
+
+uint64_t TrackTree::Add(uint64_t parent, uint32_t rank, Kind kind, uint32_t subject) {
+  tracks_.push_back({next_uuid_, parent, rank, subject, kind});
+  return next_uuid_++;
+}
+
+void TrackTree::AddRow(uint64_t parent, uint32_t rank, uint32_t row) {
+  const Row& it = rows_[row];
+  tracks_.push_back({it.uuid, parent, rank, row, Kind::kWarp});
+  if (it.has_ranges) tracks_.push_back({it.ranges, it.uuid, 0, row, Kind::kRanges});
+  if (it.has_marks) tracks_.push_back({it.marks, it.uuid, 1, row, Kind::kMarks});
+  for (auto at = crossed_.lower_bound({row, 0}); at != crossed_.end() && at->first.first == row;
+       ++at) {
+    const uint32_t depth = at->first.second;
+    tracks_.push_back({at->second, it.uuid, 2 + depth, depth, Kind::kCrossed});
+  }
+}
+
+void TrackTree::GrowTree() {
+  const trace::Warps& warps = model_.warps;
+  const uint64_t root = Add(0, 0, Kind::kRoot, 0);
+  health_ = Add(root, 0, Kind::kHealth, 0);
+  // Rows stand in the order of launches, GPCs, SMs, and CTAs or slots; a new one of these starts
+  // where a row differs from the row before.
+  uint32_t row = 0;
+  for (uint32_t l = 0; l < model_.launches.size(); ++l) {
+    const uint64_t launch = Add(root, l + 1, Kind::kLaunch, l);
+    uint64_t gpc = 0, sm = 0, cta = 0;
+    uint32_t cta_rank = 0, rank = 0;
+    for (bool first = true; row < rows_.size() && warps.launch[rows_[row].warp] == l; ++row) {
+      const uint32_t warp = rows_[row].warp;
+      const uint32_t before = first ? warp : rows_[row - 1].warp;
+      if (first || GpcOf(warp) != GpcOf(before)) {
+        // Unknown places (-1) have no level of their own.
+        const int32_t number = GpcOf(warp);
+        const auto gpc_rank = static_cast<uint32_t>(number + 1);
+        gpc = number < 0 ? launch : Add(launch, gpc_rank, Kind::kGpc, gpc_rank - 1);
+      }
+      const bool new_sm = first || warps.sm[warp] != warps.sm[before];
+      if (new_sm) {
+        sm = Add(gpc, warps.sm[warp], Kind::kSm, warp);
+        cta_rank = rank = 0;
+      }
+      if (rows_[row].by_slot) {
+        AddRow(sm, rank++, row);
+      } else {
+        if (new_sm || CtaOf(warps, warp) != CtaOf(warps, before)) {
+          cta = Add(sm, cta_rank++, Kind::kCta, warp);
+          rank = 0;
+        }
+        AddRow(cta, rank++, row);
+      }
+      first = false;
+    }
+  }
+}
+
+std::string TrackTree::NameOf(const Track& track) const {
+  const trace::Warps& warps = model_.warps;
+  switch (track.kind) {
+    case Kind::kRoot:
+      return "IKET";
+    case Kind::kHealth:
+      return "trace health";
+    case Kind::kLaunch:
+      return LaunchLabel(model_, model_.launches[track.subject]);
+    case Kind::kGpc:
+      return fmt::format("GPC {}", track.subject);
+    case Kind::kSm: {
+      const int32_t tpc = PlaceOf(track.subject).tpc;
+      if (tpc < 0) return fmt::format("SM {}", warps.sm[track.subject]);
+      return fmt::format("TPC {} | SM {}", tpc, warps.sm[track.subject]);
+    }
+    case Kind::kCta:
+      if ((warps.flags[track.subject] & trace::kWarpOrphan) != 0) return "CTA ?";
+      return fmt::format("CTA ({}, {}, {})", warps.cta_x[track.subject], warps.cta_y[track.subject],
+                         warps.cta_z[track.subject]);
+    case Kind::kWarp: {
+      const Row& row = rows_[track.subject];
+      if (row.by_slot && row.lane > 0) {
+        return fmt::format("slot {} ({})", warps.slot[row.warp], row.lane + 1);
+      }
+      if (row.by_slot) return fmt::format("slot {}", warps.slot[row.warp]);
+      if (warps.index[row.warp] == kNoRow) {
+        return fmt::format("warp ? (slot {})", warps.slot[row.warp]);
+      }
+      return fmt::format("warp {}", warps.index[row.warp]);
+    }
+    case Kind::kRanges:
+      return "StackedRanges";
+    case Kind::kMarks:
+      return "Marker";
+    case Kind::kCrossed:
+      return fmt::format("Crossed {}", track.subject);
+  }
+  return {};
+}
+
+std::string TrackTree::DescriptionOf(const Track& track) const {
+  switch (track.kind) {
+    case Kind::kRoot:
+      return fmt::format("In-kernel events of process {} on {}: {}", model_.process_id,
+                         model_.String(model_.host), model_.String(model_.command));
+    case Kind::kHealth:
+      return "What was lost, refused, or is doubtful. Empty: every record is here and understood.";
+    case Kind::kLaunch: {
+      const trace::Launch& launch = model_.launches[track.subject];
+      return fmt::format(
+          "{}\nstream {:#x}, context {}, device {}, grid id {}\n{}: {} of {} warps, {} begun, {} "
+          "ended, {} suspect; {} events kept, at most {} lost",
+          KernelName(model_, launch, &trace::Kernel::demangled), launch.stream, launch.context,
+          launch.device, launch.grid_id, CompletenessWord(launch.completeness), launch.warp_count,
+          launch.warps_expected == 0 ? "?" : std::to_string(launch.warps_expected),
+          launch.warps_begun, launch.warps_ended, launch.warps_suspect, launch.events_kept,
+          launch.lost_at_most);
+    }
+    case Kind::kCrossed:
+      return "Ranges of one warp that overlap without nesting: lane groups that diverged.";
+    default:
+      return {};
+  }
+}
+
+void TrackTree::WriteDescriptor(ProtoWriter& writer, uint32_t sequence, const Track& track) const {
+  using Field = perfetto::TrackDescriptor;
+  auto packet = writer.Message(perfetto::Trace::kPacket);
+  writer.Varint(perfetto::TracePacket::kSequenceId, sequence);
+  writer.Varint(perfetto::TracePacket::kSequenceFlags, perfetto::TracePacket::kNeedsState);
+  auto descriptor = writer.Message(perfetto::TracePacket::kTrackDescriptor);
+  writer.Varint(Field::kUuid, track.uuid);
+  writer.Text(Field::kName, NameOf(track));
+  if (track.parent != 0) writer.Varint(Field::kParentUuid, track.parent);
+  writer.Varint(Field::kChildOrdering, Field::kExplicitOrder);
+  writer.Varint(Field::kSiblingOrderRank, track.rank);
+  const std::string description = DescriptionOf(track);
+  if (!description.empty()) writer.Text(Field::kDescription, description);
+  writer.Varint(Field::kSiblingMergeBehavior, Field::kMergeNone);
+}
+
+}  // namespace iket::exporter

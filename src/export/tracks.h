@@ -1,0 +1,125 @@
+// tracks.h: the tree of Perfetto tracks that a model is shown on, and its descriptors.
+//
+//   IKET
+//     launch "#3 gemm<<<132x1x1, 384x1x1>>>"
+//       SM 17              or, where the topology is known: GPC 2 > TPC 8 | SM 17
+//         CTA (3, 0, 0)
+//           warp 0           Warp Life Time
+//             StackedRanges  ranges, nested
+//             Marker         marks
+//             Crossed 1      ranges of divergent lane groups that do not nest, one track a depth
+//     trace health           what was lost, refused or is doubtful
+//
+// A launch of more than kMaxCtaTracks CTAs gets a row for each hardware warp slot in place of the
+// rows for CTA and warp: the warps of a slot follow each other on it. So the number of tracks is
+// bounded by the GPU, not by the grid, and persistent and many-CTA kernels read alike.
+//
+// Uuids are small numbers, the tracks with most events first: an event then names its track in one
+// to three bytes. Order among siblings is explicit everywhere, and no siblings merge.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "export/proto.h"
+#include "trace/model.h"
+
+namespace iket::exporter {
+
+inline constexpr uint64_t kMaxCtaTracks = 2000;
+
+class TrackTree {
+ public:
+  explicit TrackTree(const trace::Model& model);
+
+  // Uuids of the tracks of a warp. Those of ranges and marks are 0 where the warp's row has none.
+  uint64_t LifeTime(uint32_t warp) const { return rows_[row_of_warp_[warp]].uuid; }
+  uint64_t StackedRanges(uint32_t warp) const { return rows_[row_of_warp_[warp]].ranges; }
+  uint64_t Marker(uint32_t warp) const { return rows_[row_of_warp_[warp]].marks; }
+  uint64_t Crossed(uint32_t warp, uint16_t depth) const {
+    return crossed_.at({row_of_warp_[warp], depth});
+  }
+  uint64_t health() const { return health_; }
+  size_t track_count() const { return next_uuid_ - 1; }
+
+  // Writes the packets of all descriptors, parents before children, as packets of `sequence`.
+  // `flush` is called now and then so that the writer can be emptied; false stops.
+  template <typename Flush>
+  bool WriteDescriptors(ProtoWriter& writer, uint32_t sequence, Flush flush) const {
+    for (size_t i = 0; i < tracks_.size(); ++i) {
+      WriteDescriptor(writer, sequence, tracks_[i]);
+      if (i % 1024 == 1023 && !flush()) return false;
+    }
+    return true;
+  }
+
+ private:
+  // Where warps are drawn: one row a warp, or one a warp slot of an SM.
+  struct Row {
+    uint32_t warp = 0;  // the first one on it
+    uint16_t lane = 0;  // of several rows for one slot, where warps overlap: not the first
+    bool by_slot = false;
+    bool has_ranges = false, has_marks = false;
+    uint64_t uuid = 0;
+    uint64_t ranges = 0;
+    uint64_t marks = 0;
+  };
+  enum class Kind : uint8_t {
+    kRoot,
+    kHealth,
+    kLaunch,
+    kGpc,
+    kSm,
+    kCta,
+    kWarp,
+    kRanges,
+    kMarks,
+    kCrossed
+  };
+  struct Track {
+    uint64_t uuid;
+    uint64_t parent;   // 0: none
+    uint32_t rank;     // among its siblings
+    uint32_t subject;  // launch, GPC, a warp of the SM or CTA, row or depth
+    Kind kind;
+  };
+
+  trace::SmPlace PlaceOf(uint32_t warp) const;  // of its SM
+  int32_t GpcOf(uint32_t warp) const { return PlaceOf(warp).gpc; }
+  // Gives the warps of a launch their rows, ordered by SM, CTA and warp, or by SM and slot.
+  void PlaceByWarp(const trace::Launch& launch);
+  void PlaceBySlot(const trace::Launch& launch);
+  void Place(uint32_t warp, uint32_t row);
+  // Numbers the tracks of the rows and, then, everything above them.
+  void NumberRows();
+  void GrowTree();
+  uint64_t Add(uint64_t parent, uint32_t rank, Kind kind, uint32_t subject);
+  void AddRow(uint64_t parent, uint32_t rank, uint32_t row);
+
+  std::string NameOf(const Track& track) const;
+  std::string DescriptionOf(const Track& track) const;
+  void WriteDescriptor(ProtoWriter& writer, uint32_t sequence, const Track& track) const;
+
+  const trace::Model& model_;
+  std::vector<Row> rows_;
+  std::vector<uint32_t> row_of_warp_;
+  std::map<std::pair<uint32_t, uint16_t>, uint64_t> crossed_;  // by row and depth
+  std::vector<Track> tracks_;
+  uint64_t next_uuid_ = 1;
+  uint64_t health_ = 0;
+};
+
+// "complete", "partial", or that the host did not log the launch, so that nobody knows.
+std::string_view CompletenessWord(trace::Completeness completeness);
+
+// Number of CTAs that the launch asked for; where that is not known, of those with a kept record.
+uint64_t CtaCount(const trace::Model& model, const trace::Launch& launch);
+
+// "#3 gemm<<<132x1x1, 384x1x1>>>"; with "#?" and the grid id where the host's log has no such
+// launch.
+std::string LaunchLabel(const trace::Model& model, const trace::Launch& launch);
+
+}  // namespace iket::exporter

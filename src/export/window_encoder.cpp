@@ -1,0 +1,303 @@
+#include "export/window_encoder.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "export/perfetto_fields.h"
+
+namespace iket::exporter {
+namespace {
+
+using namespace perfetto;
+using trace::kNoRow;
+
+// Interning ids of arguments, the same in every sequence: one more than the index here.
+enum Argument : uint32_t {
+  kPayload = 1,
+  kEndPayload,
+  kCycles,
+  kCta,
+  kWarp,
+  kSm,
+  kSlot,
+  kState,
+  kUnclosed
+};
+constexpr std::string_view kArgumentNames[] = {
+    "payload", "end_payload", "cycles", "cta", "warp", "sm", "slot", "state", "unclosed"};
+
+constexpr uint32_t kLifeTimeLabel = 0;
+
+// A field whose tag and value take one byte each.
+inline uint8_t* PutSmall(uint8_t* out, uint32_t field, uint8_t value) {
+  *out++ = static_cast<uint8_t>(WireTag(field, WireType::kVarint));
+  *out++ = value;
+  return out;
+}
+
+inline uint8_t* PutTag(uint8_t* out, uint32_t field) {
+  *out++ = static_cast<uint8_t>(WireTag(field, WireType::kLength));
+  return out;
+}
+
+// An annotation whose value is what `put_value` writes; below 128 bytes.
+template <typename PutValue>
+inline uint8_t* PutArgument(uint8_t* out, Argument name, PutValue put_value) {
+  out = PutTag(out, TrackEvent::kDebugAnnotations);
+  uint8_t* const length = out++;
+  out = PutSmall(out, DebugAnnotation::kNameIid, static_cast<uint8_t>(name));
+  out = put_value(out);
+  *length = static_cast<uint8_t>(out - length - 1);
+  return out;
+}
+
+// The payload as its declared type, or nothing where there is none.
+inline uint8_t* PutPayload(uint8_t* out, Argument name, const trace::Declaration& declaration,
+                           uint64_t payload) {
+  const auto put = [&](uint32_t field, uint64_t value) {
+    return PutArgument(out, name, [&](uint8_t* at) { return PutVarintField(at, field, value); });
+  };
+  const auto put_double = [&](double value) {
+    return PutArgument(out, name, [&](uint8_t* at) {
+      return PutDoubleField(at, DebugAnnotation::kDoubleValue, value);
+    });
+  };
+  const auto low = static_cast<uint32_t>(payload);
+  if (declaration.kind == trace::EventKind::kUnknown) {
+    return put(DebugAnnotation::kUintValue, payload);  // the id that nobody declared
+  }
+  switch (declaration.payload) {
+    case trace::PayloadType::kNone:
+      return out;
+    case trace::PayloadType::kU32:
+      return put(DebugAnnotation::kUintValue, low);
+    case trace::PayloadType::kS32:
+      return put(DebugAnnotation::kIntValue,
+                 static_cast<uint64_t>(int64_t{static_cast<int32_t>(low)}));
+    case trace::PayloadType::kU64:
+      return put(DebugAnnotation::kUintValue, payload);
+    case trace::PayloadType::kS64:
+      return put(DebugAnnotation::kIntValue, payload);
+    case trace::PayloadType::kF32:
+      return put_double(std::bit_cast<float>(low));
+    case trace::PayloadType::kF64:
+      return put_double(std::bit_cast<double>(payload));
+  }
+  return out;
+}
+
+std::string StateOf(uint8_t flags) {
+  std::string state;
+  const auto add = [&](trace::WarpFlag flag, std::string_view text) {
+    if ((flags & flag) == 0) return;
+    if (!state.empty()) state += ", ";
+    state += text;
+  };
+  add(trace::kWarpBeginMissing, "begin overwritten");
+  add(trace::kWarpEndMissing, "no end");
+  add(trace::kWarpRunning, "still running");
+  add(trace::kWarpSuspect, "suspect");
+  add(trace::kWarpWrapGap, "clock may have wrapped");
+  add(trace::kWarpPartialExit, "lanes left early");
+  add(trace::kWarpOrphan, "identity lost");
+  return state;
+}
+
+void WriteArgument(ProtoWriter& writer, Argument name, uint64_t value) {
+  auto annotation = writer.Message(TrackEvent::kDebugAnnotations);
+  writer.Varint(DebugAnnotation::kNameIid, name);
+  writer.Varint(DebugAnnotation::kUintValue, value);
+}
+
+void WriteArgument(ProtoWriter& writer, Argument name, std::string_view text) {
+  auto annotation = writer.Message(TrackEvent::kDebugAnnotations);
+  writer.Varint(DebugAnnotation::kNameIid, name);
+  writer.Text(DebugAnnotation::kStringValue, text);
+}
+
+void WriteInterned(ProtoWriter& writer, uint32_t field, uint32_t iid, std::string_view name) {
+  auto entry = writer.Message(field);
+  writer.Varint(InternedName::kIid, iid);
+  writer.Text(InternedName::kName, name);
+}
+
+void WriteClock(ProtoWriter& writer, uint32_t id, uint64_t ns, bool incremental) {
+  auto clock = writer.Message(ClockSnapshot::kClocks);
+  writer.Varint(Clock::kClockId, id);
+  writer.Varint(Clock::kTimestamp, ns);
+  if (incremental) writer.Varint(Clock::kIsIncremental, 1);
+}
+
+}  // namespace
+
+WindowEncoder::WindowEncoder(const trace::Model& model, const TrackTree& tracks, bool range_cycles)
+    : model_(model),
+      tracks_(tracks),
+      range_cycles_(range_cycles),
+      iids_(1 + 2 * model.declarations.size(), 0) {}
+
+uint32_t WindowEncoder::LabelOf(const Edge& edge) const {
+  switch (edge.kind) {
+    case EdgeKind::kWarpBegin:
+      return kLifeTimeLabel;
+    case EdgeKind::kRangeBegin:
+    case EdgeKind::kMark:
+      return 1 + model_.events.declaration[edge.event];
+    case EdgeKind::kUnmatchedEnd:
+      return static_cast<uint32_t>(1 + model_.declarations.size()) +
+             model_.events.declaration[edge.event];
+    case EdgeKind::kWarpEnd:
+    case EdgeKind::kRangeEnd:
+      break;
+  }
+  return kNoRow;
+}
+
+std::string WindowEncoder::LabelText(uint32_t label) const {
+  if (label == kLifeTimeLabel) return "Warp Life Time";
+  const size_t count = model_.declarations.size();
+  const bool unmatched = label > count;
+  const trace::Declaration& declaration = model_.declarations[label - 1 - (unmatched ? count : 0)];
+  if (!unmatched && declaration.kind == trace::EventKind::kUnknown) return "unknown event";
+  const std::string& name = model_.NameOf(declaration);
+  if (!unmatched) return name;
+  return name.empty() ? "unmatched pop" : "unmatched end of " + name;
+}
+
+void WindowEncoder::InternNames(std::span<const Edge> window) {
+  for (uint32_t label : used_) iids_[label] = 0;
+  used_.clear();
+  for (const Edge& edge : window) {
+    const uint32_t label = LabelOf(edge);
+    if (label == kNoRow || iids_[label] != 0) continue;
+    used_.push_back(label);
+    iids_[label] = static_cast<uint32_t>(used_.size());  // iids start at 1
+  }
+}
+
+void WindowEncoder::WriteHead(uint64_t first_ns, uint32_t sequence, ProtoWriter& writer) {
+  auto packet = writer.Message(Trace::kPacket);
+  {
+    auto snapshot = writer.Message(TracePacket::kClockSnapshot);
+    WriteClock(writer, ClockSnapshot::kSequenceClock, first_ns, true);
+    WriteClock(writer, ClockSnapshot::kBootTime, first_ns, false);
+  }
+  writer.Varint(TracePacket::kSequenceId, sequence);
+  {
+    auto interned = writer.Message(TracePacket::kInternedData);
+    for (uint32_t i = 0; i < used_.size(); ++i) {
+      WriteInterned(writer, InternedData::kEventNames, i + 1, LabelText(used_[i]));
+    }
+    for (uint32_t i = 0; i < std::size(kArgumentNames); ++i) {
+      WriteInterned(writer, InternedData::kDebugAnnotationNames, i + 1, kArgumentNames[i]);
+    }
+  }
+  writer.Varint(TracePacket::kSequenceFlags, TracePacket::kStateCleared | TracePacket::kNeedsState);
+  {
+    auto defaults = writer.Message(TracePacket::kDefaults);
+    writer.Varint(TracePacketDefaults::kTimestampClockId, ClockSnapshot::kSequenceClock);
+  }
+  writer.Varint(TracePacket::kFirstPacketOnSequence, 1);
+}
+
+void WindowEncoder::WriteWarpBegin(const Edge& edge, uint64_t delta_ns, uint32_t sequence,
+                                   ProtoWriter& writer) {
+  const trace::Warps& warps = model_.warps;
+  const uint32_t warp = edge.warp;
+  auto packet = writer.Message(Trace::kPacket);
+  writer.Varint(TracePacket::kTimestamp, delta_ns);
+  writer.Varint(TracePacket::kSequenceId, sequence);
+  {
+    auto event = writer.Message(TracePacket::kTrackEvent);
+    if ((warps.flags[warp] & trace::kWarpOrphan) == 0) {
+      WriteArgument(
+          writer, kCta,
+          fmt::format("({}, {}, {})", warps.cta_x[warp], warps.cta_y[warp], warps.cta_z[warp]));
+    }
+    if (warps.index[warp] != kNoRow) WriteArgument(writer, kWarp, warps.index[warp]);
+    WriteArgument(writer, kSm, warps.sm[warp]);
+    WriteArgument(writer, kSlot, warps.slot[warp]);
+    WriteArgument(writer, kCycles, warps.end_cycles[warp] - warps.begin_cycles[warp]);
+    if (warps.flags[warp] != 0) WriteArgument(writer, kState, StateOf(warps.flags[warp]));
+    writer.Varint(TrackEvent::kType, TrackEvent::kSliceBegin);
+    writer.Varint(TrackEvent::kNameIid, iids_[kLifeTimeLabel]);
+    writer.Varint(TrackEvent::kTrackUuid, tracks_.LifeTime(warp));
+  }
+  writer.Varint(TracePacket::kSequenceFlags, TracePacket::kNeedsState);
+}
+
+uint8_t* WindowEncoder::PutEvent(uint8_t* out, const Edge& edge) const {
+  const trace::Ranges& ranges = model_.ranges;
+  uint64_t track = 0;
+  uint8_t type = TrackEvent::kSliceEnd;
+  switch (edge.kind) {
+    case EdgeKind::kWarpBegin:
+    case EdgeKind::kWarpEnd:
+      track = tracks_.LifeTime(edge.warp);
+      break;
+    case EdgeKind::kRangeBegin:
+    case EdgeKind::kRangeEnd:
+      track = (ranges.flags[edge.range] & trace::kRangeCrossed) == 0
+                  ? tracks_.StackedRanges(edge.warp)
+                  : tracks_.Crossed(edge.warp, ranges.depth[edge.range]);
+      if (edge.kind == EdgeKind::kRangeBegin) type = TrackEvent::kSliceBegin;
+      break;
+    case EdgeKind::kMark:
+    case EdgeKind::kUnmatchedEnd:
+      track = tracks_.Marker(edge.warp);
+      type = TrackEvent::kInstant;
+      break;
+  }
+
+  if (edge.event != kNoRow) {
+    const Argument name = edge.kind == EdgeKind::kRangeEnd ? kEndPayload : kPayload;
+    out = PutPayload(out, name, model_.declarations[model_.events.declaration[edge.event]],
+                     model_.events.payload[edge.event]);
+  }
+  if (range_cycles_ && edge.kind == EdgeKind::kRangeBegin) {
+    out = PutArgument(out, kCycles, [&](uint8_t* at) {
+      return PutVarintField(at, DebugAnnotation::kUintValue,
+                            ranges.end_cycles[edge.range] - ranges.begin_cycles[edge.range]);
+    });
+  }
+  if (edge.kind == EdgeKind::kRangeEnd && edge.event == kNoRow) {
+    out = PutArgument(out, kUnclosed,
+                      [](uint8_t* at) { return PutSmall(at, DebugAnnotation::kBoolValue, 1); });
+  }
+  out = PutSmall(out, TrackEvent::kType, type);
+  if (const uint32_t label = LabelOf(edge); label != kNoRow) {
+    out = PutVarintField(out, TrackEvent::kNameIid, iids_[label]);
+  }
+  return PutVarintField(out, TrackEvent::kTrackUuid, track);
+}
+
+void WindowEncoder::Encode(std::span<const Edge> window, uint32_t sequence, ProtoWriter& writer) {
+  InternNames(window);
+  uint64_t ns = window.front().ns;
+  WriteHead(ns, sequence, writer);
+
+  for (const Edge& edge : window) {
+    const uint64_t delta = edge.ns - ns;
+    ns = edge.ns;
+    if (edge.kind == EdgeKind::kWarpBegin) {
+      WriteWarpBegin(edge, delta, sequence, writer);
+      continue;
+    }
+    // Everything below 128 bytes, so that both lengths are one byte, patched in at the end.
+    uint8_t* out = writer.Reserve(128);
+    out = PutTag(out, Trace::kPacket);
+    uint8_t* const packet_length = out++;
+    out = PutVarintField(out, TracePacket::kTimestamp, delta);
+    out = PutVarintField(out, TracePacket::kSequenceId, sequence);
+    out = PutTag(out, TracePacket::kTrackEvent);
+    uint8_t* const event_length = out++;
+    out = PutEvent(out, edge);
+    *event_length = static_cast<uint8_t>(out - event_length - 1);
+    out = PutSmall(out, TracePacket::kSequenceFlags, TracePacket::kNeedsState);
+    *packet_length = static_cast<uint8_t>(out - packet_length - 1);
+    writer.Commit(out);
+  }
+}
+
+}  // namespace iket::exporter
