@@ -10,6 +10,12 @@
 
 namespace iket::cubin {
 
+constexpr uint32_t kElfMagic = 0x464c457f;
+constexpr int kIdentClass = 4;  // places in e_ident
+constexpr int kIdentData = 5;
+constexpr int kIdentAbiVersion = 8;
+constexpr uint8_t kClass64 = 2;
+constexpr uint8_t kDataLittleEndian = 1;
 constexpr uint16_t kMachineCuda = 190;  // e_machine
 constexpr uint16_t kTypeRelocatable = 1;
 constexpr uint16_t kTypeExecutable = 2;
@@ -26,6 +32,7 @@ constexpr uint32_t kSectionSymbolIndices = 18;  // section numbers of symbols th
 constexpr uint32_t kSectionCudaInfo = 0x70000000;
 constexpr uint32_t kSectionCudaCallgraph = 0x70000001;
 constexpr uint32_t kSectionCudaGlobal = 0x70000007;          // no bytes in the file (relocatable)
+constexpr uint32_t kSectionCudaLocal = 0x70000009;           // no bytes in the file (relocatable)
 constexpr uint32_t kSectionCudaShared = 0x7000000a;          // no bytes in the file (relocatable)
 constexpr uint32_t kSectionCudaSharedReserved = 0x70000015;  // no bytes in the file
 constexpr uint32_t kSectionCudaCapsuleText = 0x70000016;     // .nv.capmerc.text.K
@@ -58,6 +65,9 @@ constexpr uint8_t kOtherCudaEntry = 0x10;  // a kernel, as against a device func
 constexpr uint32_t kSectionIndexUndefined = 0;
 constexpr uint32_t kSectionIndexReserved = 0xff00;  // from here up st_shndx is no section number
 constexpr uint32_t kSectionIndexExtended = 0xffff;
+
+constexpr uint32_t kMaxSegments = 0xfffe;  // e_phnum; 0xffff means something else
+constexpr uint64_t kMaxAlign = 1 << 20;    // of what is added here; far above any in use
 
 struct ElfHeader {
   uint8_t ident[16];

@@ -13,8 +13,8 @@
 //   about 160 bytes a section and 64 bytes a symbol, plus the edits.
 //
 // Lifetime: every name and every span handed out stays valid as long as the image or any copy of it
-// lives, also across edits (an edit replaces a view, it does not write through it). Copies are cheap
-// and independent.
+// lives, also across edits (an edit replaces a view, it does not write through it). Copies are
+// cheap and independent.
 #pragma once
 
 #include <cstddef>
@@ -43,6 +43,7 @@ struct Section {
   uint64_t align = 0;
   uint64_t entry_size = 0;
   uint64_t parsed_offset = 0;       // where it lay in the parsed file; 0 for an added one
+  uint64_t parsed_size = 0;         // how many bytes it had there
   std::span<const std::byte> data;  // empty if it has no bytes in the file (.nv.shared, .nv.global)
 };
 
@@ -109,8 +110,9 @@ class Image {
   std::optional<uint32_t> FindSection(std::string_view name) const;
   std::optional<uint32_t> FindSymbol(std::string_view name) const;
 
-  // Replaces the contents. Fails for a section without bytes in the file, for the symbol table
-  // and its string tables (use the functions below) and for an index that is not there.
+  // Replaces the contents, of the sections that share them too. Fails for a section without bytes
+  // in the file, for the symbol table and the string tables (use the functions below; `data` of
+  // those stays what was parsed) and for an index that is not there.
   Result<void> SetSectionData(uint32_t section, std::vector<std::byte> data);
   // A power of two.
   Result<void> SetSectionAlign(uint32_t section, uint64_t align);
@@ -131,25 +133,40 @@ class Image {
   friend class ImageLayout;
   using Bytes = std::shared_ptr<const std::vector<std::byte>>;
 
+  // Bytes that Serialize puts behind the parsed contents of a string table.
+  struct AddedNames {
+    uint32_t section = 0;
+    std::vector<std::byte> bytes;
+  };
+
   Image() = default;
   std::span<const std::byte> Keep(std::vector<std::byte> bytes);
-  std::string_view AppendName(uint32_t table, std::string_view name, uint32_t* offset);
-  Result<void> CheckSection(uint32_t section, const char* what) const;
-  Result<Symbol*> EditSymbol(uint32_t symbol, const char* what);
-  void EncodeSymbol(uint32_t symbol);
+  std::string_view KeepName(const std::string& name);
+  // Returns the offset of the name in the table.
+  Result<uint32_t> AddName(uint32_t table, const std::string& name);
+  Result<void> CheckSection(uint32_t section) const;
+  Result<Symbol*> EditSymbol(uint32_t symbol);
+  // Whose contents only the functions for names and symbols may change.
+  bool IsManaged(uint32_t section) const;
 
   ElfHeader header_{};
   Bytes file_;
   std::vector<Bytes> edits_;  // owns what the spans and names of edits point into
   std::vector<Section> sections_;
+  uint32_t parsed_sections_ = 0;            // the first so many were parsed, the others added
+  std::vector<uint32_t> section_names_;     // sh_name
+  std::vector<uint32_t> sections_by_name_;  // indices, sorted by (name, index)
+  std::vector<uint32_t> next_sharing_;      // ring of the sections that share their bytes
+  std::vector<bool> realigned_;             // SetSectionAlign was used
   std::vector<Symbol> symbols_;
+  std::vector<uint32_t> symbol_names_;  // st_name
+  bool symbols_edited_ = false;
   std::vector<Segment> segments_;
-  std::vector<uint32_t> name_offsets_;     // of sections, in the names section
-  std::vector<uint32_t> sections_by_name_; // indices, sorted by (name, index)
-  uint32_t names_section_ = 0;
-  uint32_t symbol_section_ = 0;         // 0: none
-  uint32_t symbol_indices_section_ = 0; // 0: none
-  std::vector<uint32_t> realigned_;     // sections whose alignment was set here
+  std::vector<uint32_t> added_loads_;  // sections that get a PT_LOAD of their own
+  std::vector<AddedNames> added_names_;
+  uint32_t names_section_ = 0;           // 0: none
+  uint32_t symbol_section_ = 0;          // 0: none
+  uint32_t symbol_indices_section_ = 0;  // 0: none
 };
 
 }  // namespace iket::cubin

@@ -45,17 +45,18 @@ struct ParameterLayout {
 };
 Result<ParameterLayout> Parameters(const Image& image, uint32_t code_section);
 
-// An edge of `.nv.callgraph` between two symbols.
+// An edge of `.nv.callgraph`; both ends are symbol indices.
 struct Call {
   uint32_t caller = 0;
   uint32_t callee = 0;
 };
+// What the compiler (or nvlink) knows of calls between functions with symbols of their own. Device
+// functions inside a kernel's own range do not appear: nobody but that kernel can call them.
 struct CallGraph {
-  std::vector<Call> calls;
-  // Functions whose address is taken or that call through a pointer make edges that no list can
-  // hold; the compiler marks them with the callees -1..-4. A reader that needs every caller must
-  // treat such functions as calling, or called by, anything.
-  std::vector<uint32_t> open_ended;
+  std::vector<Call> direct;
+  std::vector<Call> indirect;            // caller may reach callee through a pointer
+  std::vector<uint32_t> address_taken;   // functions that a pointer may point at
+  std::vector<uint32_t> calls_pointers;  // functions that call through a pointer
 };
 // Empty where the image has no `.nv.callgraph`.
 Result<CallGraph> ReadCallGraph(const Image& image);

@@ -1,0 +1,139 @@
+#include "cubin/image_kind.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cubin/elf.h"
+#include "cubin/fatbin.h"
+#include "cubin/image.h"
+
+namespace iket::cubin {
+namespace {
+
+// No code image is larger; a header that says so is damaged.
+constexpr uint64_t kMaxImage = uint64_t{1} << 32;
+// What KindOf looks at: an ELF header, or the start of PTX behind its opening comment.
+constexpr uint64_t kLook = 64;
+
+// Where the last part of an ELF file ends, as its headers say.
+Result<uint64_t> ElfSize(const std::byte* image) {
+  ElfHeader header;
+  std::memcpy(&header, image, sizeof header);
+  uint64_t end = sizeof header;
+  const auto cover = [&end](uint64_t offset, uint64_t size) {
+    if (offset > kMaxImage || size > kMaxImage - offset) return false;
+    end = std::max(end, offset + size);
+    return true;
+  };
+  const auto bad = [](const char* what) {
+    return Fail(ErrorKind::kBadInput, "cubin: {} would lie beyond 4 GiB", what);
+  };
+  if (!cover(header.segments_offset, uint64_t{header.segment_count} * sizeof(ElfSegment))) {
+    return bad("the program headers");
+  }
+  if (header.sections_offset == 0 || header.section_entry_size != sizeof(ElfSection)) {
+    return Fail(ErrorKind::kBadInput, "cubin: no section headers");
+  }
+  if (!cover(header.sections_offset, sizeof(ElfSection))) return bad("the section headers");
+  const auto section = [&](uint64_t index) {
+    ElfSection raw;
+    std::memcpy(&raw, image + header.sections_offset + index * sizeof raw, sizeof raw);
+    return raw;
+  };
+  const uint64_t count = header.section_count != 0 ? header.section_count : section(0).size;
+  if (count > kMaxImage / sizeof(ElfSection) ||
+      !cover(header.sections_offset, count * sizeof(ElfSection))) {
+    return bad("the section headers");
+  }
+  for (uint64_t i = 0; i < count; ++i) {
+    const ElfSection raw = section(i);
+    if (HasFileBytes(raw.type) && !cover(raw.offset, raw.size)) return bad("a section");
+  }
+  return end;
+}
+
+}  // namespace
+
+ImageKind KindOf(UntrustedBytes bytes) {
+  const auto magic = bytes.Read<uint32_t>(0);
+  if (magic == kFatbinMagic) return ImageKind::kFatbin;
+  if (magic == kWrapperMagic) return ImageKind::kWrapper;
+  if (magic == kElfMagic) {
+    const auto header = bytes.Read<ElfHeader>(0);
+    return header && header->machine == kMachineCuda && header->ident[kIdentClass] == kClass64
+               ? ImageKind::kElf
+               : ImageKind::kUnknown;
+  }
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  const bool ptx = text.starts_with("//") || text.starts_with("/*") || text.starts_with(".version");
+  return ptx ? ImageKind::kPtx : ImageKind::kUnknown;
+}
+
+const char* KindName(ImageKind kind) {
+  switch (kind) {
+    case ImageKind::kElf:
+      return "cubin";
+    case ImageKind::kFatbin:
+      return "fatbin";
+    case ImageKind::kWrapper:
+      return "fatbin wrapper";
+    case ImageKind::kPtx:
+      return "PTX";
+    case ImageKind::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+Result<UntrustedImage> UntrustedImageAt(const void* image) {
+  if (image == nullptr) return Fail(ErrorKind::kBadInput, "image: null pointer");
+  const auto* bytes = static_cast<const std::byte*>(image);
+  UntrustedImage found;
+  // Four bytes decide how many more may be read.
+  uint32_t magic;
+  std::memcpy(&magic, bytes, sizeof magic);
+  if (magic == kWrapperMagic) {
+    FatbinWrapper wrapper;
+    std::memcpy(&wrapper, bytes, sizeof wrapper);
+    found.wrapper_version = wrapper.version;
+    if (wrapper.fatbin == nullptr) {
+      return Fail(ErrorKind::kBadInput, "image: a fatbin wrapper without a fatbin");
+    }
+    bytes = static_cast<const std::byte*>(wrapper.fatbin);
+    std::memcpy(&magic, bytes, sizeof magic);
+    if (magic != kFatbinMagic) {
+      return Fail(ErrorKind::kBadInput, "image: a fatbin wrapper points at {:#x}, not at a fatbin",
+                  magic);
+    }
+  }
+  if (magic == kFatbinMagic) {
+    const auto size = FatbinSize(UntrustedBytes(bytes, kFatbinHeaderSize));
+    if (!size || *size > kMaxImage) {
+      return Fail(ErrorKind::kBadInput, "image: a fatbin with a damaged header");
+    }
+    found.kind = ImageKind::kFatbin;
+    found.bytes = UntrustedBytes(bytes, *size);
+    return found;
+  }
+  if (magic == kElfMagic) {
+    found.kind = KindOf(UntrustedBytes(bytes, sizeof(ElfHeader)));
+    if (found.kind != ImageKind::kElf) {
+      return Fail(ErrorKind::kBadInput, "image: an ELF file, but no 64-bit cubin");
+    }
+    const auto size = ElfSize(bytes);
+    if (!size) return tl::unexpected(size.error());
+    found.bytes = UntrustedBytes(bytes, *size);
+    return found;
+  }
+  const auto* text = reinterpret_cast<const char*>(bytes);
+  found.kind = KindOf(UntrustedBytes(text, strnlen(text, kLook)));
+  if (found.kind != ImageKind::kPtx) {
+    return Fail(ErrorKind::kBadInput, "image: neither cubin nor fatbin nor PTX (begins with {:#x})",
+                magic);
+  }
+  found.bytes = UntrustedBytes(text, strnlen(text, kMaxImage));
+  return found;
+}
+
+}  // namespace iket::cubin
