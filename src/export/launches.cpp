@@ -147,30 +147,64 @@ void WriteRenderStage(const trace::Model& model, const trace::Launch& launch, ui
            [&] { writer.Text(ComputeArg::kStringValue, CompletenessWord(launch.completeness)); });
 }
 
-// Instants of the health track.
-class HealthWriter {
- public:
-  HealthWriter(ProtoWriter& writer, uint32_t sequence, uint64_t track)
-      : writer_(writer), sequence_(sequence), track_(track) {}
+struct HealthLine {
+  uint64_t ns;
+  std::string text;
+};
 
-  void Line(uint64_t ns, std::string_view text) {
-    auto packet = writer_.Message(Trace::kPacket);
-    writer_.Varint(TracePacket::kTimestamp, ns);
-    writer_.Varint(TracePacket::kSequenceId, sequence_);
-    {
-      auto event = writer_.Message(TracePacket::kTrackEvent);
-      writer_.Varint(TrackEvent::kType, TrackEvent::kInstant);
-      writer_.Varint(TrackEvent::kTrackUuid, track_);
-      writer_.Text(TrackEvent::kName, text);
-    }
-    writer_.Varint(TracePacket::kSequenceFlags, TracePacket::kNeedsState);
+void WriteInstant(const HealthLine& line, uint32_t sequence, uint64_t track, ProtoWriter& writer) {
+  auto packet = writer.Message(Trace::kPacket);
+  writer.Varint(TracePacket::kTimestamp, line.ns);
+  writer.Varint(TracePacket::kSequenceId, sequence);
+  {
+    auto event = writer.Message(TracePacket::kTrackEvent);
+    writer.Varint(TrackEvent::kType, TrackEvent::kInstant);
+    writer.Varint(TrackEvent::kTrackUuid, track);
+    writer.Text(TrackEvent::kName, line.text);
+  }
+  writer.Varint(TracePacket::kSequenceFlags, TracePacket::kNeedsState);
+}
+
+std::vector<HealthLine> HealthLines(const trace::Model& model) {
+  std::vector<HealthLine> lines;
+  const uint64_t start = GlobalNs(model, 0);
+  for (const trace::CounterInfo& info : trace::AllCounters()) {
+    const uint64_t value = model.counters.*info.member;
+    if (info.fault && value != 0)
+      lines.push_back({start, fmt::format("{} {}", value, info.meaning)});
+  }
+  if (model.damage != 0) {
+    lines.push_back({start, "capture file damaged: " + model.String(model.damage)});
   }
 
- private:
-  ProtoWriter& writer_;
-  uint32_t sequence_;
-  uint64_t track_;
-};
+  size_t refused = 0;
+  for (const trace::Kernel& kernel : model.kernels) {
+    if (kernel.refusal == 0 || ++refused > kMaxHealthLines) continue;
+    lines.push_back({start, fmt::format("refused {}: {}", model.String(kernel.short_name),
+                                        model.String(kernel.refusal))});
+  }
+  if (refused > kMaxHealthLines) {
+    lines.push_back({start, fmt::format("{} more kernels refused", refused - kMaxHealthLines)});
+  }
+
+  size_t partial = 0;
+  for (const trace::Launch& launch : model.launches) {
+    if (launch.completeness == trace::Completeness::kComplete || ++partial > kMaxHealthLines) {
+      continue;
+    }
+    lines.push_back(
+        {GlobalNs(model, launch.first_ns),
+         fmt::format("{} launch {}: {} of {} warps, at most {} records lost",
+                     CompletenessWord(launch.completeness), LaunchLabel(model, launch),
+                     launch.warp_count,
+                     launch.warps_expected == 0 ? "?" : std::to_string(launch.warps_expected),
+                     launch.lost_at_most)});
+  }
+  if (partial > kMaxHealthLines) {
+    lines.push_back({start, fmt::format("{} more launches partial", partial - kMaxHealthLines)});
+  }
+  return lines;
+}
 
 }  // namespace
 
@@ -213,41 +247,10 @@ void WriteRenderStages(const trace::Model& model, uint32_t sequence, ProtoWriter
 
 void WriteHealth(const trace::Model& model, uint32_t sequence, uint64_t track,
                  ProtoWriter& writer) {
-  HealthWriter health(writer, sequence, track);
-  const uint64_t start = GlobalNs(model, 0);
-  for (const trace::CounterInfo& info : trace::AllCounters()) {
-    const uint64_t value = model.counters.*info.member;
-    if (info.fault && value != 0) health.Line(start, fmt::format("{} {}", value, info.meaning));
-  }
-
-  if (model.damage != 0) health.Line(start, "capture file damaged: " + model.String(model.damage));
-
-  size_t refused = 0;
-  for (const trace::Kernel& kernel : model.kernels) {
-    if (kernel.refusal == 0 || ++refused > kMaxHealthLines) continue;
-    health.Line(start, fmt::format("refused {}: {}", model.String(kernel.short_name),
-                                   model.String(kernel.refusal)));
-  }
-  if (refused > kMaxHealthLines) {
-    health.Line(start, fmt::format("{} more kernels refused", refused - kMaxHealthLines));
-  }
-
-  size_t partial = 0;
-  for (const trace::Launch& launch : model.launches) {
-    if (launch.completeness == trace::Completeness::kComplete || ++partial > kMaxHealthLines) {
-      continue;
-    }
-    health.Line(
-        GlobalNs(model, launch.first_ns),
-        fmt::format("{} launch {}: {} of {} warps, at most {} records lost",
-                    CompletenessWord(launch.completeness), LaunchLabel(model, launch),
-                    launch.warp_count,
-                    launch.warps_expected == 0 ? "?" : std::to_string(launch.warps_expected),
-                    launch.lost_at_most));
-  }
-  if (partial > kMaxHealthLines) {
-    health.Line(start, fmt::format("{} more launches partial", partial - kMaxHealthLines));
-  }
+  std::vector<HealthLine> lines = HealthLines(model);
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const HealthLine& a, const HealthLine& b) { return a.ns < b.ns; });
+  for (const HealthLine& line : lines) WriteInstant(line, sequence, track, writer);
 }
 
 }  // namespace iket::exporter

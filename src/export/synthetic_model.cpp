@@ -127,6 +127,9 @@ class Maker {
     launch.events_kept = model_.events.size();
     launch.first_ns = 1e300;
     model_.launches.push_back(launch);
+    // Launches overlap, but begin one after the other, whatever the SMs' clocks say.
+    const uint64_t earliest = number * (2500 + uint64_t{options_.events_per_warp} * 40);
+    for (uint64_t& free : slot_free_) free = std::max(free, earliest);
     for (uint32_t cta = 0; cta < options_.ctas; ++cta) {
       for (uint32_t warp = 0; warp < options_.warps_per_cta; ++warp) MakeWarp(number, cta, warp);
     }

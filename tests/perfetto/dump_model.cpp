@@ -1,0 +1,197 @@
+// dump_model: writes a model twice, as .pftrace and as plain JSON, for perfetto_test.py.
+//
+//   dump_model synthetic SEED LAUNCHES CTAS EVENTS_PER_WARP EDGES_PER_WINDOW OUT
+//
+// makes OUT.pftrace and OUT.json. The JSON is what the model says, with as little thought as
+// possible: nothing of it comes from the code that the test is about.
+#include <bit>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "export/json_writer.h"
+#include "export/output_file.h"
+#include "export/perfetto.h"
+#include "export/synthetic_model.h"
+
+namespace {
+
+using iket::Result;
+using iket::exporter::JsonWriter;
+using iket::exporter::OutputFile;
+namespace trace = iket::trace;
+
+uint64_t Ns(const trace::Model& model, double ns) {
+  return model.origin_ns + static_cast<uint64_t>(static_cast<int64_t>(ns));
+}
+
+void WritePayload(JsonWriter& json, const char* key, const trace::Model& model, uint32_t event) {
+  const trace::Declaration& declaration = model.declarations[model.events.declaration[event]];
+  const uint64_t payload = model.events.payload[event];
+  const auto low = static_cast<uint32_t>(payload);
+  if (declaration.kind == trace::EventKind::kUnknown) return json.Member(key, payload);
+  switch (declaration.payload) {
+    case trace::PayloadType::kNone:
+      return json.Member(key, nullptr);
+    case trace::PayloadType::kU32:
+      return json.Member(key, low);
+    case trace::PayloadType::kS32:
+      return json.Member(key, static_cast<int32_t>(low));
+    case trace::PayloadType::kF32:
+      return json.Member(key, static_cast<double>(std::bit_cast<float>(low)));
+    case trace::PayloadType::kU64:
+      return json.Member(key, payload);
+    case trace::PayloadType::kS64:
+      return json.Member(key, static_cast<int64_t>(payload));
+    case trace::PayloadType::kF64:
+      return json.Member(key, std::bit_cast<double>(payload));
+  }
+}
+
+void WriteWarp(JsonWriter& json, const trace::Model& model, uint32_t warp) {
+  const trace::Warps& warps = model.warps;
+  auto object = json.Object();
+  json.Member("launch", warps.launch[warp]);
+  json.Member("sm", warps.sm[warp]);
+  json.Member("slot", warps.slot[warp]);
+  json.Member("cta",
+              fmt::format("({}, {}, {})", warps.cta_x[warp], warps.cta_y[warp], warps.cta_z[warp]));
+  json.Member("orphan", (warps.flags[warp] & trace::kWarpOrphan) != 0);
+  json.Member("flags", warps.flags[warp]);
+  json.Key("index");
+  if (warps.index[warp] == trace::kNoRow) {
+    json.Value(nullptr);
+  } else {
+    json.Value(warps.index[warp]);
+  }
+  json.Member("begin", Ns(model, warps.begin_ns[warp]));
+  json.Member("end", Ns(model, warps.end_ns[warp]));
+  json.Member("cycles", warps.end_cycles[warp] - warps.begin_cycles[warp]);
+}
+
+void WriteRange(JsonWriter& json, const trace::Model& model, uint32_t range) {
+  const trace::Ranges& ranges = model.ranges;
+  const uint32_t warp = ranges.warp[range];
+  auto object = json.Object();
+  json.Member("warp", warp);
+  json.Member("name", model.DeclarationName(ranges.declaration[range]));
+  json.Member("begin", Ns(model, model.NsOfWarp(warp, ranges.begin_cycles[range])));
+  json.Member("end", Ns(model, model.NsOfWarp(warp, ranges.end_cycles[range])));
+  json.Member("depth", ranges.depth[range]);
+  json.Member("crossed", (ranges.flags[range] & trace::kRangeCrossed) != 0);
+  json.Member("unclosed", ranges.end_event[range] == trace::kNoRow);
+  WritePayload(json, "payload", model, ranges.begin_event[range]);
+  if (ranges.end_event[range] != trace::kNoRow) {
+    WritePayload(json, "end_payload", model, ranges.end_event[range]);
+  }
+}
+
+void WriteInstant(JsonWriter& json, const trace::Model& model, uint32_t event, bool unmatched) {
+  const trace::Declaration& declaration = model.declarations[model.events.declaration[event]];
+  const uint32_t warp = model.events.warp[event];
+  auto object = json.Object();
+  json.Member("warp", warp);
+  json.Member("name", model.NameOf(declaration));
+  json.Member("unknown", declaration.kind == trace::EventKind::kUnknown);
+  json.Member("unmatched", unmatched);
+  json.Member("ns", Ns(model, model.NsOfWarp(warp, model.events.cycles[event])));
+  WritePayload(json, "payload", model, event);
+}
+
+void WriteLaunch(JsonWriter& json, const trace::Model& model, const trace::Launch& launch) {
+  auto object = json.Object();
+  json.Key("sequence");
+  if (launch.sequence == trace::kNoRow) {
+    json.Value(nullptr);
+  } else {
+    json.Value(launch.sequence);
+  }
+  json.Member("grid_id", launch.grid_id);
+  json.Key("kernel");
+  if (launch.kernel == trace::kNoRow) {
+    json.Value(nullptr);
+  } else {
+    json.Value(model.String(model.kernels[launch.kernel].short_name));
+  }
+  for (const auto& [key, size] :
+       {std::pair("grid", launch.grid), std::pair("block", launch.block)}) {
+    auto array = json.Array(key);
+    for (uint32_t n : size) json.Value(n);
+  }
+  json.Member("begin", Ns(model, launch.first_ns));
+  json.Member("end", Ns(model, launch.last_ns));
+  json.Member("complete", launch.completeness == trace::Completeness::kComplete);
+  {
+    auto places = json.Array("places");
+    for (const auto& place : model.devices[launch.device].places) {
+      auto pair = json.Array();
+      json.Value(place.gpc);
+      json.Value(place.tpc);
+    }
+  }
+}
+
+std::string Dump(const trace::Model& model) {
+  JsonWriter json;
+  {
+    auto object = json.Object();
+    {
+      auto array = json.Array("launches");
+      for (const auto& launch : model.launches) WriteLaunch(json, model, launch);
+    }
+    {
+      auto array = json.Array("warps");
+      for (uint32_t i = 0; i < model.warps.size(); ++i) WriteWarp(json, model, i);
+    }
+    {
+      auto array = json.Array("ranges");
+      for (uint32_t i = 0; i < model.ranges.size(); ++i) WriteRange(json, model, i);
+    }
+    {
+      auto array = json.Array("instants");
+      for (uint32_t event : model.marks.event) WriteInstant(json, model, event, false);
+      for (uint32_t event : model.unmatched_ends) WriteInstant(json, model, event, true);
+    }
+    {
+      auto array = json.Array("faults");
+      for (const trace::CounterInfo& info : trace::AllCounters()) {
+        const uint64_t value = model.counters.*info.member;
+        if (info.fault && value != 0) json.Value(fmt::format("{} {}", value, info.meaning));
+      }
+    }
+  }
+  return json.Take();
+}
+
+Result<void> WriteBoth(const trace::Model& model, const std::string& out, size_t window) {
+  auto pftrace = OutputFile::Create(out + ".pftrace");
+  if (!pftrace) return tl::unexpected(pftrace.error());
+  auto written = iket::exporter::WritePerfetto(
+      model, [&](std::string_view block) { return pftrace->Write(block); },
+      {.edges_per_window = window});
+  if (!written) return written;
+  if (auto committed = pftrace->Commit(); !committed) return committed;
+  auto json = OutputFile::Create(out + ".json");
+  if (!json) return tl::unexpected(json.error());
+  if (auto dumped = json->Write(Dump(model)); !dumped) return dumped;
+  return json->Commit();
+}
+
+uint32_t Number(const char* text) { return static_cast<uint32_t>(std::strtoul(text, nullptr, 10)); }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 8 || std::string(argv[1]) != "synthetic") {
+    std::fprintf(stderr, "dump_model: see the head of its source\n");
+    return 2;
+  }
+  const trace::Model model =
+      iket::exporter::MakeSyntheticModel({.seed = Number(argv[2]),
+                                          .launches = Number(argv[3]),
+                                          .ctas = Number(argv[4]),
+                                          .events_per_warp = Number(argv[5])});
+  const Result<void> written = WriteBoth(model, argv[7], Number(argv[6]));
+  if (!written) std::fprintf(stderr, "dump_model: %s\n", written.error().message.c_str());
+  return written ? 0 : 1;
+}

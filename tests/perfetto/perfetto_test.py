@@ -1,0 +1,205 @@
+"""What Perfetto reads out of a .pftrace equals what the model says, slice by slice."""
+
+import collections
+import glob
+import json
+import math
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+import replay
+
+DUMP_MODEL = os.environ["IKET_DUMP_MODEL"]
+
+
+def frozen(args):
+    """Arguments as something that can be counted; NaN equals NaN."""
+    return frozenset(
+        (name, "NaN" if isinstance(value, float) and math.isnan(value) else value)
+        for name, value in args.items()
+    )
+
+
+def dims(size):
+    return "x".join(str(n) for n in size)
+
+
+class Expected:
+    """The tracks, slices and instants that a dumped model must turn into."""
+
+    def __init__(self, model):
+        self.model = model
+        ctas = [set() for _ in model["launches"]]
+        for warp in model["warps"]:
+            ctas[warp["launch"]].add(warp["cta"])
+        self.by_slot = []
+        for launch, seen in zip(model["launches"], ctas):
+            count = math.prod(launch["grid"]) or len(seen)
+            self.by_slot.append(count > 2000)
+
+    def launch_label(self, launch):
+        kernel = launch["kernel"] or "unknown kernel"
+        if launch["sequence"] is None:
+            return f"#? {kernel} (grid id {launch['grid_id']})"
+        return f"#{launch['sequence']} {kernel}<<<{dims(launch['grid'])}, {dims(launch['block'])}>>>"
+
+    def path(self, warp_row):
+        warp = self.model["warps"][warp_row]
+        launch = self.model["launches"][warp["launch"]]
+        path = ["IKET", self.launch_label(launch)]
+        sm = f"SM {warp['sm']}"
+        if warp["sm"] < len(launch["places"]):
+            gpc, tpc = launch["places"][warp["sm"]]
+            if gpc >= 0:
+                path.append(f"GPC {gpc}")
+            if tpc >= 0:
+                sm = f"TPC {tpc} | {sm}"
+        path.append(sm)
+        if self.by_slot[warp["launch"]]:
+            return (*path, f"slot {warp['slot']}")
+        path.append("CTA ?" if warp["orphan"] else f"CTA {warp['cta']}")
+        if warp["index"] is None:
+            return (*path, f"warp ? (slot {warp['slot']})")
+        return (*path, f"warp {warp['index']}")
+
+    def slices(self):
+        for row, warp in enumerate(self.model["warps"]):
+            args = {"sm": warp["sm"], "slot": warp["slot"], "cycles": warp["cycles"]}
+            if not warp["orphan"]:
+                args["cta"] = warp["cta"]
+            if warp["index"] is not None:
+                args["warp"] = warp["index"]
+            yield self.path(row), "Warp Life Time", warp["begin"], warp["end"], frozen(args)
+        for r in self.model["ranges"]:
+            child = f"Crossed {r['depth']}" if r["crossed"] else "StackedRanges"
+            args = {}
+            if r["payload"] is not None:
+                args["payload"] = r["payload"]
+            if r.get("end_payload") is not None:
+                args["end_payload"] = r["end_payload"]
+            if r["unclosed"]:
+                args["unclosed"] = True
+            yield (*self.path(r["warp"]), child), r["name"], r["begin"], r["end"], frozen(args)
+
+    def instants(self):
+        for mark in self.model["instants"]:
+            name = mark["name"]
+            if mark["unmatched"]:
+                name = f"unmatched end of {name}" if name else "unmatched pop"
+            elif mark["unknown"]:
+                name = "unknown event"
+            args = {} if mark["payload"] is None else {"payload": mark["payload"]}
+            yield (*self.path(mark["warp"]), "Marker"), name, mark["ns"], frozen(args)
+
+
+class PerfettoTest(unittest.TestCase):
+    maxDiff = 4000
+
+    def make(self, folder, *arguments):
+        out = os.path.join(folder, "model")
+        subprocess.run([DUMP_MODEL, *map(str, arguments), out], check=True)
+        with open(out + ".json", encoding="utf-8") as file:
+            model = json.load(file)
+        with open(out + ".pftrace", "rb") as file:
+            return model, replay.Replay(file.read())
+
+    def path_of(self, trace, uuid):
+        # Second and further lanes of a slot are the slot's, too.
+        return tuple(re.sub(r"^(slot \d+) \(\d+\)$", r"\1", name) for name in trace.path(uuid))
+
+    def assert_same(self, expected, got, what):
+        missing = expected - got
+        surplus = got - expected
+        self.assertFalse(
+            missing or surplus,
+            f"{what}: {len(missing)} missing, such as {list(missing)[:2]}; "
+            f"{len(surplus)} that nobody recorded, such as {list(surplus)[:2]}",
+        )
+
+    def check(self, model, trace):
+        expected = Expected(model)
+        stateless = collections.Counter()
+        for s in trace.slices:
+            state = s.args.pop("state", None)
+            stateless[(self.path_of(trace, s.track), s.name, s.begin, s.end, frozen(s.args))] += 1
+            if s.name == "Warp Life Time" and state is not None:
+                self.assertNotEqual(state, "")
+        self.assert_same(collections.Counter(expected.slices()), stateless, "slices")
+
+        health = [i for i in trace.instants if trace.path(i.track) == ("IKET", "trace health")]
+        marks = collections.Counter(
+            (self.path_of(trace, i.track), i.name, i.ns, frozen(i.args))
+            for i in trace.instants
+            if trace.path(i.track) != ("IKET", "trace health")
+        )
+        self.assert_same(collections.Counter(expected.instants()), marks, "instants")
+        self.check_stages(expected, trace)
+        names = [i.name for i in health]
+        for fault in model["faults"]:
+            self.assertIn(fault, names)
+        not_complete = sum(not launch["complete"] for launch in model["launches"])
+        self.assertEqual(sum(" launch #" in name for name in names), min(not_complete, 100))
+
+    def check_stages(self, expected, trace):
+        launches = expected.model["launches"]
+        self.assertEqual(len(trace.stages), len(launches))
+        last_end = {}
+        for stage, launch in zip(trace.stages, launches):
+            self.assertEqual(stage.name, launch["kernel"] or "unknown kernel")
+            self.assertEqual((stage.begin, stage.end), (launch["begin"], launch["end"]))
+            self.assertEqual(stage.grid, tuple(launch["grid"]))
+            self.assertEqual(stage.block, tuple(launch["block"]))
+            self.assertGreaterEqual(stage.begin, last_end.get(stage.queue, 0), stage.queue)
+            last_end[stage.queue] = stage.end
+
+    def check_order(self, trace):
+        """Siblings have distinct ranks, so the viewer's order is ours."""
+        ranks = collections.Counter((t.parent, t.rank) for t in trace.tracks.values())
+        self.assertEqual([key for key, count in ranks.items() if count > 1], [])
+
+    def synthetic(self, **options):
+        default = {"seed": 1, "launches": 3, "ctas": 8, "events": 40, "window": 200}
+        options = {**default, **options}
+        with tempfile.TemporaryDirectory() as folder:
+            return self.make(folder, "synthetic", *options.values())
+
+    def test_random_models(self):
+        for seed in range(1, 9):
+            with self.subTest(seed=seed):
+                model, trace = self.synthetic(seed=seed)
+                self.check(model, trace)
+                self.check_order(trace)
+                self.assertTrue(any(r["crossed"] for r in model["ranges"]))
+                self.assertTrue(any(r["unclosed"] for r in model["ranges"]))
+                self.assertGreater(trace.sequences, 10)
+
+    def test_many_ctas_share_rows_of_warp_slots(self):
+        model, trace = self.synthetic(launches=2, ctas=2500, events=6, window=100_000)
+        self.check(model, trace)
+        self.check_order(trace)
+        rows = {s.track for s in trace.slices if s.name == "Warp Life Time"}
+        self.assertLess(len(rows), 2 * 4 * 64 + 200)
+
+    def test_one_window_and_tiny_windows_say_the_same(self):
+        for window in (1, 1_000_000):
+            model, trace = self.synthetic(window=window)
+            self.check(model, trace)
+
+    def test_checker_can_fail(self):
+        model, trace = self.synthetic()
+        model["ranges"][0]["payload"] = 123456
+        with self.assertRaises(AssertionError):
+            self.check(model, trace)
+
+    def test_attributes(self):
+        model, trace = self.synthetic()
+        self.assertEqual(trace.attributes["iket.process_id"], 4711)
+        self.assertEqual(trace.attributes["iket.clock"], "globaltimer")
+        self.assertEqual(trace.attributes["iket.warps"], len(model["warps"]))
+
+
+if __name__ == "__main__":
+    unittest.main()
