@@ -26,10 +26,10 @@ struct Session {
   uint32_t pid = 0;
   int32_t exit_status = -1;  // -1 unknown, or ended by `signal`
   int32_t signal = 0;
-  std::string tool_version;
-  std::vector<std::string> command_line;
-  std::string host;
-  std::string working_directory;
+  std::string tool_version{};
+  std::vector<std::string> command_line{};
+  std::string host{};
+  std::string working_directory{};
   int64_t start_realtime_ns = 0;
   int64_t start_ns = 0;
   int64_t end_realtime_ns = 0;  // 0 unknown
@@ -51,16 +51,16 @@ struct Device {
   uint32_t index = 0;
   bool simulated = false;
   std::array<uint8_t, 16> uuid{};
-  std::string name;
+  std::string name{};
   uint16_t compute_major = 0;
   uint16_t compute_minor = 0;
   uint32_t sm_count = 0;
   uint32_t sm_clock_max_khz = 0;  // 0 unknown
   uint32_t sm_clock_khz = 0;      // when it was read; 0 unknown
   uint32_t cuda_version = 0;      // 13000 is 13.0
-  std::string driver_version;     // "580.159.03"
+  std::string driver_version{};   // "580.159.03"
   uint64_t memory_bytes = 0;
-  std::vector<SmPlace> topology;  // by %smid; empty: not known
+  std::vector<SmPlace> topology{};  // by %smid; empty: not known
 
   bool operator==(const Device&) const = default;
 };
@@ -72,7 +72,7 @@ struct Image {
   uint64_t hash = 0;  // FNV-1a-64 of the image before patching
   uint64_t bytes = 0;
   uint32_t marked_functions = 0;
-  std::string source;  // library, file or module call that it came from
+  std::string source{};  // library, file or module call that it came from
 
   bool operator==(const Image&) const = default;
 };
@@ -90,10 +90,10 @@ inline uint64_t ImageHash(std::span<const std::byte> image) {
 struct Kernel {
   uint32_t index = 0;
   uint32_t image = 0;
-  std::string mangled_name;
-  std::string demangled_name;                  // see DemangledName in capture/demangle.h
+  std::string mangled_name{};
+  std::string demangled_name{};                // see DemangledName in capture/demangle.h
   KernelState state = KernelState::kUnmarked;  // from a file: possibly none of the named values
-  std::string refusal;                         // why the kernel was refused, or some of its sites
+  std::string refusal{};                       // why the kernel was refused, or some of its sites
   uint16_t registers_before = 0;
   uint16_t registers_after = 0;
   uint32_t sites = 0;
@@ -130,9 +130,9 @@ struct Declaration {
   uint32_t event = 0;  // 31 bits, as in records
   EventKind kind = EventKind::kMark;
   PayloadType payload = PayloadType::kNone;
-  std::string name;
+  std::string name{};
   uint32_t colour = kAutomaticColour;  // 0x00RRGGBB
-  std::string file;
+  std::string file{};
   uint32_t line = 0;  // 0 unknown
 
   bool operator==(const Declaration&) const = default;
@@ -169,9 +169,9 @@ struct Launch {
   int64_t host_ns = 0;
   uint32_t kernel = 0;
   uint32_t context = kNoContext;
-  Dim3 grid;     // CTAs
-  Dim3 block;    // threads
-  Dim3 cluster;  // CTAs; 0 not given at the launch
+  Dim3 grid{};     // CTAs
+  Dim3 block{};    // threads
+  Dim3 cluster{};  // CTAs; 0 not given at the launch
   uint32_t dynamic_shared_bytes = 0;
   bool cooperative = false;
   bool graph = false;   // captured into a graph: may run any number of times
@@ -196,8 +196,8 @@ struct RingContents {
   uint64_t written = 0;  // bytes ever written, as far as known; a multiple of 16
   // The newest records, oldest first; two parts, since a ring wraps. Together they are the bytes
   // [written - 16 * count, written) of the stream, unless `lag_bytes` says that they end earlier.
-  std::span<const ring::Record> older;
-  std::span<const ring::Record> newer;
+  std::span<const ring::Record> older{};
+  std::span<const ring::Record> newer{};
   uint64_t lag_bytes = 0;  // bytes at the end of the stream that could not be read
   ring::RingHeader header{};
 };
@@ -208,19 +208,19 @@ struct RingRow {
   uint64_t written = 0;
   uint64_t first = 0;  // stream position of records[0]
   ring::RingHeader header{};
-  std::span<const ring::Record> records;  // oldest first
+  std::span<const ring::Record> records{};  // oldest first
 };
 
 // One RING chunk as read. Rows in the order of the file.
 struct RingBlock {
-  RingMoment moment;
+  RingMoment moment{};
   bool last_of_moment = false;
-  std::vector<RingRow> rows;
+  std::vector<RingRow> rows{};
 };
 
 // A running total of something lost, refused or not understood (LOSS). Key: name.
 struct Counter {
-  std::string name;
+  std::string name{};
   uint64_t value = 0;
 
   bool operator==(const Counter&) const = default;
@@ -233,7 +233,7 @@ struct Note {
   Severity severity = Severity::kInfo;
   int32_t kernel = -1;  // -1: about no kernel
   int64_t time_ns = 0;
-  std::string text;
+  std::string text{};
 
   bool operator==(const Note&) const = default;
 };

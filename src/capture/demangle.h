@@ -6,9 +6,11 @@
 
 namespace iket::capture {
 
-// The demangled form of an Itanium-ABI name (`_Z...`), or the name itself when it is not one or
-// cannot be demangled. Names come from untrusted cubins; the cost is linear in the result, and
-// results above 64 KiB are given up (the mangled name is returned).
+// The demangled form of an Itanium-ABI name (`_Z...`), or the name itself when it is not one.
+//
+// Names come from untrusted cubins, and a short one may stand for endless text. Where that may be,
+// or where the runtime's demangler gives up (names above about 1,200 letters), the qualified name
+// is given alone: `cutlass::device_kernel<...>(...)`. At most 64 KiB. Thread-safe.
 std::string DemangledName(std::string_view mangled);
 
 }  // namespace iket::capture

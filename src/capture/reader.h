@@ -68,9 +68,7 @@ struct Capture {
 
 // Facts (all but rings) whose raw payloads pass this in sum are dropped and counted as malformed,
 // so that a small file cannot ask for much memory.
-constexpr uint64_t FactLimit(uint64_t file_bytes) {
-  return (uint64_t{64} << 20) + 128 * file_bytes;
-}
+constexpr uint64_t FactLimit(uint64_t file_bytes) { return (uint64_t{64} << 20) + 32 * file_bytes; }
 
 // What a walk over the rings met.
 struct RingWalk {

@@ -63,7 +63,10 @@ class Scanner {
       return end;
     }
     ++scan_.damage.chunks_damaged;
-    if (end == file_.size() || RightHeader(end)) return end;
+    // The usual case: the neighbour stands where it should. Its number matters, since bytes that
+    // are missing may make this chunk reach over it to a later one.
+    const std::optional<wire::ChunkHeader> next = RightHeader(end);
+    if (next && next->sequence == header->sequence + 1) return end;
     wasted_bytes_ += stored->size();
     return SearchFrom(payload_at);
   }

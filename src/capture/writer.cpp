@@ -271,6 +271,10 @@ Result<void> Writer::Finish() {
     std::memcpy(row, &done, sizeof(done));
     row += sizeof(done);
   }
+  if (state_->sink->torn()) {
+    return Fail(ErrorKind::kSystem, "the capture cannot be closed: {} of its chunks are lost",
+                state_->chunks_lost);
+  }
   Result<void> written = state_->Emit(wire::kDone, payload);
   Result<void> closed = state_->sink->Close();
   return written ? closed : written;
