@@ -6,27 +6,29 @@ namespace iket::ring {
 namespace {
 
 constexpr uint64_t kGranularity = uint64_t{2} << 20;
-constexpr uint32_t kHeaderShiftBase = std::countr_zero(kHeaderBytes);
+constexpr uint32_t kHeaderStrideShift = std::countr_zero(kHeaderStride);
+
+uint64_t RoundUp(uint64_t bytes) {
+  return (bytes + kGranularity - 1) / kGranularity * kGranularity;
+}
 
 }  // namespace
 
 uint32_t Layout::ring_shift() const { return std::countr_zero(ring_bytes); }
 
-uint32_t Layout::header_shift() const { return ring_shift() - kHeaderShiftBase; }
+uint32_t Layout::header_shift() const { return ring_shift() - kHeaderStrideShift; }
 
-uint64_t Layout::window_bytes() const {
-  const uint64_t rings = uint64_t{ring_count()} * ring_bytes;
-  return kTableBytes + (rings + kGranularity - 1) / kGranularity * kGranularity;
-}
+uint64_t Layout::table_bytes() const { return RoundUp(uint64_t{ring_count()} * kHeaderStride); }
+
+uint64_t Layout::rings_bytes() const { return RoundUp(uint64_t{ring_count()} * ring_bytes); }
 
 Result<Layout> MakeLayout(uint64_t ring_bytes, uint32_t sm_count) {
   if (!std::has_single_bit(ring_bytes) || ring_bytes < kMinRingBytes) {
     return Fail(ErrorKind::kUsage, "a ring of {} bytes: give a power of two of at least {}",
                 ring_bytes, kMinRingBytes);
   }
-  if (sm_count == 0 || sm_count * uint64_t{kSlotsPerSm} * kHeaderBytes > kTableBytes) {
-    return Fail(ErrorKind::kUsage, "{} SMs: the ring table holds 1 to {}", sm_count,
-                kTableBytes / kHeaderBytes / kSlotsPerSm);
+  if (sm_count == 0 || sm_count > kMaxSms) {
+    return Fail(ErrorKind::kUsage, "{} SMs: the ring table holds 1 to {}", sm_count, kMaxSms);
   }
   const uint64_t window = sm_count * uint64_t{kSlotsPerSm} * ring_bytes;
   if (window > kWindowAlignment) {
@@ -47,7 +49,7 @@ Result<Layout> FitLayout(uint64_t wanted_ring_bytes, uint32_t sm_count, uint64_t
   }
   return Fail(ErrorKind::kNothing,
               "no room for rings: {} SMs need {} bytes even with {}-byte rings, {} are allowed",
-              sm_count, kTableBytes + uint64_t{sm_count} * kSlotsPerSm * kMinRingBytes,
+              sm_count, uint64_t{sm_count} * kSlotsPerSm * (kMinRingBytes + kHeaderStride),
               kMinRingBytes, budget_bytes);
 }
 

@@ -1,14 +1,16 @@
 // record.h: the 16-byte records that warps write into rings.
 //
-// A record is four little-endian 32-bit words, aligned to 16 bytes, so nothing straddles the end of
-// a ring and a reader that starts at any record finds its feet. Word 1 says what the record is.
+// A record is four little-endian 32-bit words, aligned to 16 bytes, so nothing straddles the end of a
+// ring and a reader that starts at any record finds its feet. Word 1 says what the record is.
 //
-//   word 0        word 1                       word 2             word 3
-//   clock         0b0 | 31-bit event id        payload low        payload high      event
-//   clock         0x8 | 28-bit kernel          globaltimer low    globaltimer high  begin
-//   ctaid.x       0x9 | 26-bit packed tid      ctaid.y | z << 16  grid id           begin, identity
-//   clock         0xa | 28-bit kernel          globaltimer low    globaltimer high  end
-//   ctaid.x       0xb | 26-bit packed tid      ctaid.y | z << 16  grid id           end, identity
+//   word 0     word 1                          word 2             word 3
+//   clock      event id, top bit 0             payload low        payload high       event
+//   clock      0x80000400 | packed kernel      globaltimer low    previous end       begin
+//   ctaid.x    0x80000c00 | packed tid         ctaid.y | z << 16  grid id            identity
+//
+// A warp writes begin and identity, one after the other, when it starts. It writes nothing into the
+// ring when it ends: the clock of its end goes to the ring's header (layout.h), and from there, as
+// `previous end`, into the begin of the next warp on this ring.
 //
 // Words 2 and 3 of an event are meaningful only as far as its declaration has a payload: a 32-bit
 // payload is word 2, a 64-bit one is both; whatever else stands there is left over from an older
@@ -33,45 +35,52 @@ static_assert(sizeof(Record) == kRecordBytes);
 enum class RecordKind : uint8_t {
   kEvent,
   kBegin,
-  kBeginIdentity,
-  kEnd,
-  kEndIdentity,
+  kIdentity,
   kUnknown,
 };
 
-// The tags of the records that the trampolines write; the low 28 bits are free for data.
-inline constexpr uint32_t kTagBegin = 0x80000000u;
-inline constexpr uint32_t kTagBeginIdentity = 0x90000000u;
-inline constexpr uint32_t kTagEnd = 0xa0000000u;
-inline constexpr uint32_t kTagEndIdentity = 0xb0000000u;
-inline constexpr uint32_t kTagDataMask = 0x0fffffffu;
+// Tags of what is not an event: the top bit, and a type in bits 10..15. A packed threadIdx leaves
+// those six bits free (x 10 bits at 0, y 10 bits at 16, z 6 bits at 26), but for the top bit of z:
+// of threadIdx.z only the low five bits survive.
+inline constexpr uint32_t kTagTop = 0x80000000u;
+inline constexpr uint32_t kTagTypeMask = kTagTop | 0x0000fc00u;
+inline constexpr uint32_t kTagBegin = kTagTop | 1u << 10;
+inline constexpr uint32_t kTagIdentity = kTagTop | 3u << 10;
 inline constexpr uint32_t kEventIdMask = 0x7fffffffu;
-// Kernels are numbered by the process that loads them; the number has 28 bits.
-inline constexpr uint32_t kMaxKernels = 1u << 28;
+
+// Kernels are numbered by the process that loads them. The number is packed around the type bits.
+inline constexpr uint32_t kMaxKernels = 1u << 25;
+constexpr uint32_t BeginTag(uint32_t kernel) {
+  return kTagBegin | (kernel & 0x3ffu) | (kernel >> 10) << 16;
+}
+constexpr uint32_t KernelOf(uint32_t begin_tag) {
+  return (begin_tag & 0x3ffu) | ((begin_tag & ~kTagTop) >> 16) << 10;
+}
 
 constexpr RecordKind KindOf(const Record& record) {
   if ((record.tag >> 31) == 0) return record.tag == 0 ? RecordKind::kUnknown : RecordKind::kEvent;
-  switch (record.tag & ~kTagDataMask) {
+  switch (record.tag & kTagTypeMask) {
     case kTagBegin:
       return RecordKind::kBegin;
-    case kTagBeginIdentity:
-      return RecordKind::kBeginIdentity;
-    case kTagEnd:
-      return RecordKind::kEnd;
-    case kTagEndIdentity:
-      return RecordKind::kEndIdentity;
+    case kTagIdentity:
+      return RecordKind::kIdentity;
     default:
       return RecordKind::kUnknown;
   }
 }
 
-// Who a warp is, out of an identity record (kBeginIdentity, kEndIdentity).
+// Who a warp is, out of an identity record.
 struct Identity {
   uint32_t cta_x = 0;
-  uint16_t cta_y = 0;
+  uint16_t cta_y = 0;  // 0 in kernels that never read blockIdx.y (capture: kernel flag)
   uint16_t cta_z = 0;
-  uint32_t grid = 0;        // %gridid of the launch, low 32 bits
-  uint32_t packed_tid = 0;  // threadIdx of some lane of the warp: x 16 bits, y 10 bits, z 6 bits
+  uint32_t grid = 0;  // %gridid of the launch, low 32 bits
+  // threadIdx of one lane of the warp; z modulo 32.
+  uint16_t tid_x = 0;
+  uint16_t tid_y = 0;
+  uint16_t tid_z = 0;
+
+  friend bool operator==(const Identity&, const Identity&) = default;
 };
 
 constexpr Identity IdentityOf(const Record& record) {
@@ -79,12 +88,14 @@ constexpr Identity IdentityOf(const Record& record) {
                   .cta_y = static_cast<uint16_t>(record.low),
                   .cta_z = static_cast<uint16_t>(record.low >> 16),
                   .grid = record.high,
-                  .packed_tid = record.tag & kTagDataMask};
+                  .tid_x = static_cast<uint16_t>(record.tag & 0x3ffu),
+                  .tid_y = static_cast<uint16_t>((record.tag >> 16) & 0x3ffu),
+                  .tid_z = static_cast<uint16_t>((record.tag >> 26) & 0x1fu)};
 }
 
-// %globaltimer in ns, out of a kBegin or kEnd record.
-constexpr uint64_t GlobalTimerOf(const Record& record) {
-  return static_cast<uint64_t>(record.high) << 32 | record.low;
+// The warp's index in a CTA of block_x * block_y * block_z threads. Exact up to block_z = 32.
+constexpr uint32_t WarpInCta(const Identity& id, uint32_t block_x, uint32_t block_y) {
+  return (id.tid_x + block_x * (id.tid_y + block_y * uint32_t{id.tid_z})) / 32;
 }
 
 }  // namespace iket::ring
