@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 using testing::ParseData;
 
 class EveryCubin : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Image, EveryCubin, ::testing::ValuesIn(testing::DataNames(".cubin")),
+INSTANTIATE_TEST_SUITE_P(Cubins, EveryCubin, ::testing::ValuesIn(testing::DataNames(".cubin")),
                          testing::TestName);
 
 TEST_P(EveryCubin, ComesBackByteForByte) {
