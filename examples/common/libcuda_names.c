@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stands in for libcuda.so while the driver forms are linked: the driver itself is there only on a
+// machine with a GPU, and not every toolkit ships NVIDIA's own link stub. It is never loaded.
+#define NAME(name) \
+  void name(void); \
+  void name(void) {}
+
+NAME(cuCtxSetCurrent)
+NAME(cuDeviceGet)
+NAME(cuDeviceGetAttribute)
+NAME(cuDevicePrimaryCtxRetain)
+NAME(cuEventCreate)
+NAME(cuEventDestroy_v2)
+NAME(cuEventElapsedTime)
+NAME(cuEventElapsedTime_v2)
+NAME(cuEventRecord)
+NAME(cuEventSynchronize)
+NAME(cuFuncSetAttribute)
+NAME(cuGetErrorString)
+NAME(cuInit)
+NAME(cuLaunchKernel)
+NAME(cuMemAlloc_v2)
+NAME(cuMemFree_v2)
+NAME(cuMemcpyDtoH_v2)
+NAME(cuMemcpyHtoD_v2)
+NAME(cuModuleGetFunction)
+NAME(cuModuleLoadData)
+NAME(cuTensorMapEncodeTiled)

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The mma.sync GEMM in its <<<>>> form. gemm_mma_driver.cpp is the same over the driver API.
+#include "common/gemm.h"
+#include "common/gemm_check.cuh"
+#include "common/gpu_runtime.h"
+#include "gemm_mma/gemm_mma.cuh"
+
+int main(int argc, char** argv) {
+  using namespace example;
+  const auto [shape, iterations, warmup] =
+      ParseGemmOptions(argc, argv, "fp16 GEMM: cp.async, mbarrier ring, mma.sync",
+                       {gemm_mma::kTileM, gemm_mma::kTileN, gemm_mma::kTileK});
+  const auto [m, n, k] = shape;
+  const GemmProblem problem(shape);
+  const Array a(problem.a()), b(problem.b()), c(problem.unwritten_c());
+
+  EXAMPLE_CHECK(cudaFuncSetAttribute(gemm_mma::GemmMma, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     sizeof(gemm_mma::Shared)));
+  const unsigned grid = gemm_mma::GridSize(m, n, Multiprocessors());
+  const double us = TimeLaunches(warmup, iterations, [&, m = m, n = n, k = k] {
+    gemm_mma::GemmMma<<<grid, gemm_mma::kThreads, sizeof(gemm_mma::Shared)>>>(a.data(), b.data(),
+                                                                              c.data(), m, n, k);
+  });
+
+  const unsigned mismatches = CountMismatches(a, b, c, shape);
+  return problem.Report("gemm_mma", us, mismatches, problem.WrongSamples(c.ToHost()));
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The WGMMA GEMM in its driver-API form: the kernel comes from a cubin inside this program.
+// gemm_wgmma.cu is the same with <<<>>>.
+#include "common/embedded_cubin.h"
+#include "common/gemm.h"
+#include "common/gemm_check_driver.h"
+#include "common/gpu_driver.h"
+#include "gemm_wgmma/gemm_wgmma.h"
+
+int main(int argc, char** argv) {
+  using namespace example;
+  const auto [shape, iterations, warmup] =
+      ParseGemmOptions(argc, argv, "fp16 GEMM: TMA, WGMMA, clusters of two", {1, 8, 8});
+  const auto [m, n, k] = shape;
+  const Gpu gpu;
+  const CUmodule module = LoadModule(example_cubin);
+  const GemmProblem problem(shape);
+  const Array a(problem.a()), b(problem.b()), c(problem.unwritten_c());
+  const gemm_wgmma::TensorMaps maps =
+      gemm_wgmma::MakeTensorMaps(cuTensorMapEncodeTiled, a.data(), b.data(), c.data(), shape);
+
+  const Kernel gemm(module, "GemmWgmma", sizeof(gemm_wgmma::Shared));
+  const unsigned grid = gemm_wgmma::GridSize(m, n, gpu.Multiprocessors());
+  const double us = TimeLaunches(warmup, iterations, [&, m = m, n = n, k = k] {
+    gemm.Launch({grid}, {gemm_wgmma::kThreads}, maps, m, n, k);
+  });
+
+  const unsigned mismatches = CountMismatches(module, a, b, c, shape);
+  return problem.Report("gemm_wgmma_driver", us, mismatches, problem.WrongSamples(c.ToHost()));
+}
