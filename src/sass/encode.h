@@ -1,0 +1,143 @@
+// encode.h: the words of sm_90 that the patcher writes. One function a form; all constexpr.
+//
+// Register numbers are plain integers (R5 is 5, UR2 is 2). Offsets of memory operands are signed, 24
+// bits. Each function takes the Control that its word is to carry; there is no default, since a
+// forgotten wait is a wrong result that no test sees. Referee: nvdisasm (encode_test.cpp).
+#pragma once
+
+#include <cstdint>
+
+#include "sass/instruction.h"
+
+namespace iket::sass {
+
+enum class Width : uint8_t { k32 = 0, k64 = 2, k128 = 4 };
+
+namespace encode_detail {
+
+constexpr uint64_t kAlways = 0x7000;  // guard PT
+
+constexpr Instruction Word(uint64_t low, uint64_t high, const Control& c) {
+  const bool stay = c.prefer_stay && c.stall < 12;
+  const uint64_t field = (c.stall & 15u) | (stay ? 1u << 4 : 0u) | uint64_t{c.write_barrier} << 5 |
+                         uint64_t{c.read_barrier} << 8 | uint64_t{c.wait} << 11;
+  return Instruction{low | kAlways, high | field << (105 - 64)};
+}
+constexpr uint64_t Offset24(int32_t offset) {
+  return uint64_t{static_cast<uint32_t>(offset) & 0xffffffu} << 40;
+}
+constexpr uint64_t Immediate(uint32_t value) { return uint64_t{value} << 32; }
+constexpr uint64_t At(uint32_t position, uint64_t value) { return value << position; }
+
+}  // namespace encode_detail
+
+constexpr Instruction Nop(Control c) { return encode_detail::Word(0x918, 0, c); }
+
+// S2R Rd, SR: variable latency, needs a write barrier.
+constexpr Instruction S2r(uint8_t rd, SpecialRegister sr, Control c) {
+  return encode_detail::Word(encode_detail::At(16, rd) | 0x919,
+                             uint64_t{static_cast<uint8_t>(sr)} << 8, c);
+}
+// CS2R.32 Rd, SR and CS2R Rd:Rd+1, SR: fixed latency.
+constexpr Instruction Cs2r32(uint8_t rd, SpecialRegister sr, Control c) {
+  return encode_detail::Word(encode_detail::At(16, rd) | 0x805,
+                             uint64_t{static_cast<uint8_t>(sr)} << 8, c);
+}
+constexpr Instruction Cs2r64(uint8_t rd, SpecialRegister sr, Control c) {
+  return encode_detail::Word(encode_detail::At(16, rd) | 0x805,
+                             0x10000 | uint64_t{static_cast<uint8_t>(sr)} << 8, c);
+}
+constexpr Instruction MovImmediate(uint8_t rd, uint32_t value, Control c) {
+  return encode_detail::Word(encode_detail::Immediate(value) | encode_detail::At(16, rd) | 0x802,
+                             0xf00, c);
+}
+// MOV Rd, URb.
+constexpr Instruction MovFromUniform(uint8_t rd, uint8_t urb, Control c) {
+  return encode_detail::Word(encode_detail::At(32, urb) | encode_detail::At(16, rd) | 0xc02,
+                             0x08000f00, c);
+}
+// LOP3.LUT Rd, Ra, value, RZ: Ra & value, Ra | value.
+constexpr Instruction AndImmediate(uint8_t rd, uint8_t ra, uint32_t value, Control c) {
+  return encode_detail::Word(encode_detail::Immediate(value) | encode_detail::At(24, ra) |
+                                 encode_detail::At(16, rd) | 0x812,
+                             0x078ec0ff, c);
+}
+constexpr Instruction OrImmediate(uint8_t rd, uint8_t ra, uint32_t value, Control c) {
+  return encode_detail::Word(encode_detail::Immediate(value) | encode_detail::At(24, ra) |
+                                 encode_detail::At(16, rd) | 0x812,
+                             0x078efcff, c);
+}
+// IMAD Rd, Ra, value, Rc.
+constexpr Instruction ImadImmediate(uint8_t rd, uint8_t ra, uint32_t value, uint8_t rc,
+                                    Control c) {
+  return encode_detail::Word(encode_detail::Immediate(value) | encode_detail::At(24, ra) |
+                                 encode_detail::At(16, rd) | 0x824,
+                             0x078e0200 | uint64_t{rc}, c);
+}
+// LDC Rd, c[bank][offset]: variable latency, needs a write barrier.
+constexpr Instruction Ldc(uint8_t rd, uint32_t bank, uint32_t offset, Control c) {
+  return encode_detail::Word(encode_detail::At(54, bank) | encode_detail::At(38, offset) |
+                                 encode_detail::At(24, kRegisterZero) |
+                                 encode_detail::At(16, rd) | 0xb82,
+                             0x800, c);
+}
+// ULDC.64 URd:URd+1, c[bank][offset]: fixed latency.
+constexpr Instruction Uldc64(uint8_t urd, uint32_t bank, uint32_t offset, Control c) {
+  return encode_detail::Word(encode_detail::At(54, bank) | encode_detail::At(38, offset) |
+                                 encode_detail::At(16, urd) | 0xab9,
+                             0xa00, c);
+}
+// R2UR URd, Ra: 13 cycles.
+constexpr Instruction R2ur(uint8_t urd, uint8_t ra, Control c) {
+  return encode_detail::Word(encode_detail::At(24, ra) | encode_detail::At(16, urd) | 0x2ca,
+                             0x000e0000, c);
+}
+// UIADD3 URd, URa, value, URZ.
+constexpr Instruction UaddImmediate(uint8_t urd, uint8_t ura, uint32_t value, Control c) {
+  return encode_detail::Word(encode_detail::Immediate(value) | encode_detail::At(24, ura) |
+                                 encode_detail::At(16, urd) | 0x890,
+                             0x0fffe000 | kUniformRegisterZero, c);
+}
+// ULOP3.LUT URd = (URa & value) | URc.
+constexpr Instruction UmaskOr(uint8_t urd, uint8_t ura, uint32_t value, uint8_t urc, Control c) {
+  return encode_detail::Word(encode_detail::Immediate(value) | encode_detail::At(24, ura) |
+                                 encode_detail::At(16, urd) | 0x892,
+                             0x0f8eea00 | uint64_t{urc}, c);
+}
+// USHF.L.U32 URd, URa, count, URZ and USHF.R.U32.HI URd, URZ, count, URa.
+constexpr Instruction UshiftLeft(uint8_t urd, uint8_t ura, uint32_t count, Control c) {
+  return encode_detail::Word(encode_detail::Immediate(count) | encode_detail::At(24, ura) |
+                                 encode_detail::At(16, urd) | 0x899,
+                             0x08000600 | kUniformRegisterZero, c);
+}
+constexpr Instruction UshiftRight(uint8_t urd, uint8_t ura, uint32_t count, Control c) {
+  return encode_detail::Word(encode_detail::Immediate(count) |
+                                 encode_detail::At(24, kUniformRegisterZero) |
+                                 encode_detail::At(16, urd) | 0x899,
+                             0x08011600 | uint64_t{ura}, c);
+}
+// STG.E [Ra.U32 + URb:URb+1 + offset], Rs; `ra` = kRegisterZero leaves the register out.
+constexpr Instruction Stg(Width width, uint8_t ra, uint8_t urb, int32_t offset, uint8_t rs,
+                          Control c) {
+  return encode_detail::Word(encode_detail::Offset24(offset) | encode_detail::At(32, rs) |
+                                 encode_detail::At(24, ra) | 0x986,
+                             0x08100900 | uint64_t{static_cast<uint8_t>(width)} << 8 | urb, c);
+}
+// LDG.E Rd, [Ra.U32 + URb:URb+1 + offset]: variable latency, needs a write barrier.
+constexpr Instruction Ldg(Width width, uint8_t rd, uint8_t ra, uint8_t urb, int32_t offset,
+                          Control c) {
+  return encode_detail::Word(encode_detail::Offset24(offset) | encode_detail::At(32, urb) |
+                                 encode_detail::At(24, ra) | encode_detail::At(16, rd) | 0x981,
+                             0x081e0900 | uint64_t{static_cast<uint8_t>(width)} << 8, c);
+}
+// BRA from byte `pc` to byte `target` of the same section.
+constexpr Instruction Bra(uint64_t pc, uint64_t target, Control c) {
+  const uint64_t quarter =
+      static_cast<uint64_t>((static_cast<int64_t>(target) - static_cast<int64_t>(pc) -
+                             int64_t{kInstructionBytes}) >>
+                            2);
+  return encode_detail::Word((quarter & 0xff) << 16 | ((quarter >> 8) & 0x3fffffff) << 34 | 0x947,
+                             0x03800000 | ((quarter >> 38) & 0x3ffff), c);
+}
+
+}  // namespace iket::sass

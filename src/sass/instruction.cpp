@@ -1,0 +1,66 @@
+#include "sass/instruction.h"
+
+namespace iket::sass {
+namespace {
+
+constexpr uint32_t kControlShift = 105 - 64;
+constexpr uint64_t kControlMask = uint64_t{0x1fffff} << kControlShift;
+// Operand reuse hints: only meaningful where the compiler put them.
+constexpr uint64_t kReuseMask = uint64_t{0xf} << (122 - 64);
+
+}  // namespace
+
+Control Instruction::control() const {
+  const uint64_t field = high >> kControlShift;
+  return Control{.stall = static_cast<uint8_t>(field & 15),
+                 .write_barrier = static_cast<uint8_t>((field >> 5) & 7),
+                 .read_barrier = static_cast<uint8_t>((field >> 8) & 7),
+                 .wait = static_cast<uint8_t>((field >> 11) & 63),
+                 .prefer_stay = ((field >> 4) & 1) != 0};
+}
+
+Instruction Instruction::WithControl(const Control& control) const {
+  // A stall of 12 and more with this bit set is undefined.
+  const bool stay = control.prefer_stay && control.stall < 12;
+  const uint64_t field = (control.stall & 15u) | (stay ? 1u << 4 : 0u) |
+                         uint64_t{control.write_barrier & 7u} << 5 |
+                         uint64_t{control.read_barrier & 7u} << 8 |
+                         uint64_t{control.wait & 63u} << 11;
+  return Instruction{low, (high & ~kControlMask & ~kReuseMask) | field << kControlShift};
+}
+
+Instruction Instruction::WithGuardOf(const Instruction& other) const {
+  constexpr uint64_t kGuardMask = 0xf000;
+  return Instruction{(low & ~kGuardMask) | (other.low & kGuardMask), high};
+}
+
+bool EndsBasicBlock(const Instruction& instruction) {
+  // 140..15f holds control flow: CALL, BRA, BRX, JMP, BREAK, BSSY, BSYNC, EXIT, RET, YIELD, BPT, ...
+  const uint32_t base = instruction.base_opcode();
+  return base >= 0x140 && base <= 0x15f && base != 0x15d /* NANOSLEEP */;
+}
+
+bool HasRelativeTarget(const Instruction& instruction) {
+  switch (instruction.base_opcode()) {
+    case 0x144:  // CALL.REL
+    case 0x145:  // BSSY
+    case 0x147:  // BRA
+      return true;
+    default:
+      return false;
+  }
+}
+
+int64_t RelativeTarget(const Instruction& instruction, uint64_t pc) {
+  const auto next = static_cast<int64_t>(pc) + kInstructionBytes;
+  if (instruction.base_opcode() == 0x145) {  // BSSY: a distance in bytes at 32
+    return next + static_cast<int32_t>(instruction.low >> 32);
+  }
+  // Distance in units of four bytes: bits 0..7 at 16, bits 8..37 at 34, the rest at 64.
+  const uint64_t quarter = instruction.Bits(16, 8) | uint64_t{instruction.Bits(34, 30)} << 8 |
+                           (instruction.high & 0x3ffff) << 38;
+  const int64_t distance = static_cast<int64_t>(quarter << 8) >> 8;  // 56 bits, signed
+  return next + distance * 4;
+}
+
+}  // namespace iket::sass

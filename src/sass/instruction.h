@@ -1,0 +1,92 @@
+// instruction.h: one 128-bit instruction word of Volta and later, and the fields all of them share.
+//
+//   bits 0..8    opcode          bits 12..14  guard predicate, 7 = PT     bits 105..125 control
+//   bits 9..11   operand form    bit  15      guard is negated
+//   bit  91      also part of the opcode (operands from the uniform register file)
+//
+// The control field tells the scheduler how long to wait and on what; wrong values are wrong results,
+// so every word that is built states one. Fields were read off nvdisasm's output; encode_test.cpp
+// holds that reading against it.
+#pragma once
+
+#include <cstdint>
+
+namespace iket::sass {
+
+inline constexpr uint32_t kInstructionBytes = 16;
+inline constexpr uint8_t kNoBarrier = 7;
+inline constexpr uint8_t kPredicateTrue = 7;
+inline constexpr uint8_t kRegisterZero = 255;        // RZ
+inline constexpr uint8_t kUniformRegisterZero = 63;  // URZ, up to sm_90
+
+// How the scheduler treats an instruction.
+struct Control {
+  uint8_t stall = 1;                   // cycles until the warp's next instruction, 1..15
+  uint8_t write_barrier = kNoBarrier;  // scoreboard 0..5 released when the result is written
+  uint8_t read_barrier = kNoBarrier;   // scoreboard released when the sources have been read
+  uint8_t wait = 0;                    // mask of scoreboards to wait for before issue
+  bool prefer_stay = true;             // keep issuing this warp; must be off for stalls above 11
+
+  friend bool operator==(const Control&, const Control&) = default;
+};
+
+struct Instruction {
+  uint64_t low = 0;
+  uint64_t high = 0;
+
+  uint32_t opcode() const { return static_cast<uint32_t>(low & 0xfff); }
+  // The opcode without its operand form.
+  uint32_t base_opcode() const { return static_cast<uint32_t>(low & 0x1ff); }
+  bool is_uniform_form() const { return (high >> (91 - 64)) & 1; }
+  uint8_t guard() const { return (low >> 12) & 7; }
+  bool guard_negated() const { return (low >> 15) & 1; }
+  bool is_unguarded() const { return guard() == kPredicateTrue && !guard_negated(); }
+  // `width` bits at `position`, not across the two halves.
+  uint32_t Bits(uint32_t position, uint32_t width) const {
+    const uint64_t half = position < 64 ? low >> position : high >> (position - 64);
+    return static_cast<uint32_t>(half & ((uint64_t{1} << width) - 1));
+  }
+  Control control() const;
+  Instruction WithControl(const Control& control) const;
+  // The same instruction under another's guard.
+  Instruction WithGuardOf(const Instruction& other) const;
+
+  friend bool operator==(const Instruction&, const Instruction&) = default;
+};
+
+// Opcodes (all 12 bits) that the patcher looks for in compiled code.
+inline constexpr uint32_t kOpExit = 0x94d;
+inline constexpr uint32_t kOpBra = 0x947;
+inline constexpr uint32_t kOpNop = 0x918;
+inline constexpr uint32_t kOpPmTrig = 0x801;
+inline constexpr uint32_t kOpElect = 0x82f;
+inline constexpr uint32_t kOpStsUniform = 0x988;  // STS [UR+off], R
+inline constexpr uint32_t kOpSts = 0x388;         // STS [R+off], R
+inline constexpr uint32_t kOpS2r = 0x919;
+inline constexpr uint32_t kOpS2ur = 0x9c3;
+inline constexpr uint32_t kOpLdc = 0xb82;
+inline constexpr uint32_t kOpCs2r = 0x805;
+
+// True if the instruction can send the warp, or some lanes, elsewhere, or ends its path: branches,
+// calls, returns, exits, reconvergence (BSYNC, WARPSYNC, BREAK), traps. What follows it, and what is
+// the target of a branch, begins a basic block.
+bool EndsBasicBlock(const Instruction& instruction);
+
+// Target of a relative BRA, BSSY or CALL.REL at byte `pc`, as a byte offset in the same section. Only
+// for instructions of which HasRelativeTarget is true.
+bool HasRelativeTarget(const Instruction& instruction);
+int64_t RelativeTarget(const Instruction& instruction, uint64_t pc);
+
+// Special registers, by their number in S2R, S2UR and CS2R.
+enum class SpecialRegister : uint8_t {
+  kVirtualId = 0x03,  // warp slot in bits 8..13
+  kPackedTid = 0x20,
+  kCtaIdX = 0x25,
+  kCtaIdY = 0x26,
+  kCtaIdZ = 0x27,
+  kVirtualSmId = 0x43,
+  kClockLow = 0x50,
+  kGlobalTimerLow = 0x52,
+};
+
+}  // namespace iket::sass

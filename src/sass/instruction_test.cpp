@@ -1,0 +1,60 @@
+#include "sass/instruction.h"
+
+#include <gtest/gtest.h>
+
+#include "sass/encode.h"
+
+namespace iket::sass {
+namespace {
+
+// `@!P0 STS [UR4+-0x10], R3` as ptxas 13.0 built it.
+constexpr Instruction kGuardedStore{0xfffff003ff008988, 0x0001e20008000804};
+
+TEST(Instruction, FieldsOfACompiledWord) {
+  EXPECT_EQ(kGuardedStore.opcode(), kOpStsUniform);
+  EXPECT_EQ(kGuardedStore.guard(), 0);
+  EXPECT_TRUE(kGuardedStore.guard_negated());
+  EXPECT_FALSE(kGuardedStore.is_unguarded());
+  EXPECT_TRUE(kGuardedStore.is_uniform_form());
+  EXPECT_EQ(kGuardedStore.Bits(40, 24), 0xfffff0u);
+  EXPECT_EQ(kGuardedStore.control(),
+            (Control{.stall = 1, .write_barrier = 7, .read_barrier = 0, .wait = 0}));
+}
+
+TEST(Instruction, WithControlKeepsEverythingElse) {
+  const Control control{.stall = 4, .wait = 3};
+  const Instruction changed = kGuardedStore.WithControl(control);
+  EXPECT_EQ(changed.low, kGuardedStore.low);
+  EXPECT_EQ(changed.control(), control);
+  EXPECT_EQ(changed.WithControl(kGuardedStore.control()), kGuardedStore);
+}
+
+TEST(Instruction, GuardMovesOver) {
+  const Instruction nop = Nop({}).WithGuardOf(kGuardedStore);
+  EXPECT_EQ(nop.guard(), 0);
+  EXPECT_TRUE(nop.guard_negated());
+  EXPECT_EQ(nop.opcode(), kOpNop);
+}
+
+TEST(Instruction, BranchTargets) {
+  for (int64_t target : {0x0, 0x10, 0x400, 0x12340, 0x7fffff0}) {
+    const Instruction branch = Bra(0x100, static_cast<uint64_t>(target), {});
+    EXPECT_TRUE(HasRelativeTarget(branch));
+    EXPECT_EQ(RelativeTarget(branch, 0x100), target);
+  }
+  // `BSSY B0, 0x700` at 0x640, by ptxas 13.0.
+  EXPECT_TRUE(EndsBasicBlock({0x000000b000007945, 0x000fe20003800000}));
+  EXPECT_EQ(RelativeTarget({0x000000b000007945, 0x000fe20003800000}, 0x640), 0x700);
+  // `CALL.REL.NOINC 0x3d0` at 0x110.
+  EXPECT_EQ(RelativeTarget({0x0000000000ac7944, 0x000fea0003c00000}, 0x110), 0x3d0);
+}
+
+TEST(Instruction, WhatEndsABlock) {
+  EXPECT_TRUE(EndsBasicBlock(Bra(0, 16, {})));
+  EXPECT_TRUE(EndsBasicBlock({0x000000000000794d, 0x000fea0003800000}));  // EXIT
+  EXPECT_FALSE(EndsBasicBlock(Nop({})));
+  EXPECT_FALSE(EndsBasicBlock(kGuardedStore));
+}
+
+}  // namespace
+}  // namespace iket::sass

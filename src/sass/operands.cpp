@@ -1,0 +1,75 @@
+#include "sass/operands.h"
+
+namespace iket::sass {
+namespace {
+
+constexpr uint32_t kReservedUniforms = 4;  // UR0..UR3
+
+// Instructions outside the uniform ALU that write a uniform register at bit 16.
+bool WritesUniformFromElsewhere(uint32_t opcode) {
+  switch (opcode) {
+    case 0x2ca:  // R2UR
+    case 0x3c4:  // REDUX
+    case 0x2cc:  // CREDUX
+    case 0x886:  // VOTEU
+    case 0x9c3:  // S2UR
+    case 0xab9:  // ULDC
+      return true;
+    case kOpElect:  // writes a predicate and, optionally, the lane's number
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The uniform ALU: base opcodes 0x080 to 0x0bf. UISETP and UPLOP3 write predicates only.
+bool IsUniformAlu(const Instruction& instruction) {
+  const uint32_t base = instruction.base_opcode();
+  return base >= 0x080 && base <= 0x0bf && base != 0x08c && base != 0x09c;
+}
+
+// Memory, texture and surface instructions: base opcodes 0x160 to 0x1bf.
+bool IsMemory(const Instruction& instruction) {
+  const uint32_t base = instruction.base_opcode();
+  return base >= 0x160 && base <= 0x1bf;
+}
+
+// Registers that the data operand of a store takes, by the width field of bits 73..75.
+uint32_t DataRegisters(const Instruction& instruction) {
+  switch (instruction.Bits(73, 3)) {
+    case 4:
+      return 1;
+    case 5:
+      return 2;
+    default:
+      return 4;  // 128 bits, or a width (8, 16 bits, other encodings) that takes less
+  }
+}
+
+void Add(RegisterSet& set, uint32_t first, uint32_t count) {
+  if (first == kRegisterZero) return;
+  for (uint32_t i = first; i < first + count && i < kRegisterZero; ++i) set.set(i);
+}
+
+}  // namespace
+
+// Only writers matter: a value that nobody writes cannot be relied on by anybody who reads it.
+bool MayUseReservedUniforms(const Instruction& instruction) {
+  if (!WritesUniformFromElsewhere(instruction.opcode()) && !IsUniformAlu(instruction)) return false;
+  return instruction.Bits(16, 6) < kReservedUniforms;
+}
+
+RegisterSet UnguardedSources(const Instruction& instruction) {
+  RegisterSet set;
+  const Control control = instruction.control();
+  if (!IsMemory(instruction) || control.read_barrier != kNoBarrier ||
+      control.write_barrier != kNoBarrier) {
+    return set;
+  }
+  Add(set, instruction.Bits(24, 8), 2);  // an address, 64 bits at most
+  Add(set, instruction.Bits(32, 8), DataRegisters(instruction));
+  if (!instruction.is_uniform_form()) Add(set, instruction.Bits(64, 8), 4);
+  return set;
+}
+
+}  // namespace iket::sass
