@@ -18,6 +18,12 @@ struct Option {
   const char* help;
 };
 
+// "saxpy_marked" for "bin/examples/saxpy_marked".
+inline const char* ProgramName(const char* argv0) {
+  const char* const slash = std::strrchr(argv0, '/');
+  return slash == nullptr ? argv0 : slash + 1;
+}
+
 // Sets the options' values. `--help` prints them and exits with 0; wrong use exits with 2.
 inline void ParseArgs(int argc, char** argv, const char* about,
                       const std::vector<Option>& options) {

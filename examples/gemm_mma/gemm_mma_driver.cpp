@@ -26,5 +26,5 @@ int main(int argc, char** argv) {
   });
 
   const unsigned mismatches = CountMismatches(module, a, b, c, shape);
-  return problem.Report("gemm_mma_driver", us, mismatches, problem.WrongSamples(c.ToHost()));
+  return problem.Report(ProgramName(argv[0]), us, mismatches, problem.WrongSamples(c.ToHost()));
 }

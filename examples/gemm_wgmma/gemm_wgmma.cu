@@ -39,5 +39,5 @@ int main(int argc, char** argv) {
   });
 
   const unsigned mismatches = CountMismatches(a, b, c, shape);
-  return problem.Report("gemm_wgmma", us, mismatches, problem.WrongSamples(c.ToHost()));
+  return problem.Report(ProgramName(argv[0]), us, mismatches, problem.WrongSamples(c.ToHost()));
 }

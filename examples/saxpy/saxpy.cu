@@ -13,5 +13,5 @@ int main(int argc, char** argv) {
   const double us = TimeLaunches(options.warmup, options.iterations, [&] {
     Saxpy<<<grid, saxpy::kThreads>>>(options.n, saxpy::kFactor, x.data(), y.data());
   });
-  return saxpy::Report("saxpy", options, us, y.ToHost());
+  return saxpy::Report(ProgramName(argv[0]), options, us, y.ToHost());
 }
