@@ -86,7 +86,7 @@ inline uint64_t ImageHash(std::span<const std::byte> image) {
   return hash;
 }
 
-// One kernel (KERN). Its index is the 28-bit number that begin and end records carry.
+// One kernel (KERN). Its index is the number that begin records carry.
 struct Kernel {
   uint32_t index = 0;
   uint32_t image = 0;
@@ -138,6 +138,9 @@ struct Declaration {
   bool operator==(const Declaration&) const = default;
 };
 
+// The version of the words that warps write (docs/design/recording.md, ring/record.h).
+inline constexpr uint32_t kRecordingVersion = 1;
+
 // One CUDA context that has rings (CTXT).
 struct Context {
   uint32_t index = 0;
@@ -148,6 +151,8 @@ struct Context {
   uint64_t device_memory_bytes = 0;
   bool sink_only = false;         // nothing was kept
   bool in_process_drain = false;  // the program drained its own rings
+  uint32_t recording_version =
+      kRecordingVersion;  // which words its records and headers are made of
 
   bool operator==(const Context&) const = default;
 };

@@ -264,7 +264,8 @@ struct RowOf<Context> {
     io.Number(context.sm_count);
     io.Number(context.device_memory_bytes);
     io.Flags(Flag{1, context.sink_only}, Flag{2, context.in_process_drain});
-    io.Skip(12);
+    io.Number(context.recording_version);
+    io.Skip(8);
   }
 };
 
