@@ -8,19 +8,19 @@
 
 int main(int argc, char** argv) {
   using namespace example;
-  const auto [shape, iterations, warmup] =
+  const GemmOptions options =
       ParseGemmOptions(argc, argv, "fp16 GEMM: cp.async, mbarrier ring, mma.sync",
                        {gemm_mma::kTileM, gemm_mma::kTileN, gemm_mma::kTileK});
-  const auto [m, n, k] = shape;
+  const GemmShape shape = options.shape;
   const GemmProblem problem(shape);
   const Array a(problem.a()), b(problem.b()), c(problem.unwritten_c());
 
   EXAMPLE_CHECK(cudaFuncSetAttribute(gemm_mma::GemmMma, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                      sizeof(gemm_mma::Shared)));
-  const unsigned grid = gemm_mma::GridSize(m, n, Multiprocessors());
-  const double us = TimeLaunches(warmup, iterations, [&, m = m, n = n, k = k] {
-    gemm_mma::GemmMma<<<grid, gemm_mma::kThreads, sizeof(gemm_mma::Shared)>>>(a.data(), b.data(),
-                                                                              c.data(), m, n, k);
+  const unsigned grid = gemm_mma::GridSize(shape.m, shape.n, Multiprocessors());
+  const double us = TimeLaunches(options.warmup, options.iterations, [&] {
+    gemm_mma::GemmMma<<<grid, gemm_mma::kThreads, sizeof(gemm_mma::Shared)>>>(
+        a.data(), b.data(), c.data(), shape.m, shape.n, shape.k);
   });
 
   const unsigned mismatches = CountMismatches(a, b, c, shape);

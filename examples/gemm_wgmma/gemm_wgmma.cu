@@ -21,9 +21,9 @@ static decltype(&cuTensorMapEncodeTiled) TensorMapEncoder() {
 
 int main(int argc, char** argv) {
   using namespace example;
-  const auto [shape, iterations, warmup] =
+  const GemmOptions options =
       ParseGemmOptions(argc, argv, "fp16 GEMM: TMA, WGMMA, clusters of two", {1, 8, 8});
-  const auto [m, n, k] = shape;
+  const GemmShape shape = options.shape;
   const GemmProblem problem(shape);
   const Array a(problem.a()), b(problem.b()), c(problem.unwritten_c());
   const gemm_wgmma::TensorMaps maps =
@@ -32,10 +32,10 @@ int main(int argc, char** argv) {
   EXAMPLE_CHECK(cudaFuncSetAttribute(gemm_wgmma::GemmWgmma,
                                      cudaFuncAttributeMaxDynamicSharedMemorySize,
                                      sizeof(gemm_wgmma::Shared)));
-  const unsigned grid = gemm_wgmma::GridSize(m, n, Multiprocessors());
-  const double us = TimeLaunches(warmup, iterations, [&, m = m, n = n, k = k] {
-    gemm_wgmma::GemmWgmma<<<grid, gemm_wgmma::kThreads, sizeof(gemm_wgmma::Shared)>>>(maps, m, n,
-                                                                                      k);
+  const unsigned grid = gemm_wgmma::GridSize(shape.m, shape.n, Multiprocessors());
+  const double us = TimeLaunches(options.warmup, options.iterations, [&] {
+    gemm_wgmma::GemmWgmma<<<grid, gemm_wgmma::kThreads, sizeof(gemm_wgmma::Shared)>>>(
+        maps, shape.m, shape.n, shape.k);
   });
 
   const unsigned mismatches = CountMismatches(a, b, c, shape);

@@ -10,9 +10,9 @@
 
 int main(int argc, char** argv) {
   using namespace example;
-  const auto [shape, iterations, warmup] =
+  const GemmOptions options =
       ParseGemmOptions(argc, argv, "fp16 GEMM: TMA, WGMMA, clusters of two", {1, 8, 8});
-  const auto [m, n, k] = shape;
+  const GemmShape shape = options.shape;
   const Gpu gpu;
   const CUmodule module = LoadModule(example_cubin);
   const GemmProblem problem(shape);
@@ -21,9 +21,9 @@ int main(int argc, char** argv) {
       gemm_wgmma::MakeTensorMaps(cuTensorMapEncodeTiled, a.data(), b.data(), c.data(), shape);
 
   const Kernel gemm(module, "GemmWgmma", sizeof(gemm_wgmma::Shared));
-  const unsigned grid = gemm_wgmma::GridSize(m, n, gpu.Multiprocessors());
-  const double us = TimeLaunches(warmup, iterations, [&, m = m, n = n, k = k] {
-    gemm.Launch({grid}, {gemm_wgmma::kThreads}, maps, m, n, k);
+  const unsigned grid = gemm_wgmma::GridSize(shape.m, shape.n, gpu.Multiprocessors());
+  const double us = TimeLaunches(options.warmup, options.iterations, [&] {
+    gemm.Launch({grid}, {gemm_wgmma::kThreads}, maps, shape.m, shape.n, shape.k);
   });
 
   const unsigned mismatches = CountMismatches(module, a, b, c, shape);
