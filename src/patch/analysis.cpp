@@ -1,0 +1,136 @@
+#include "patch/analysis.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cubin/nvinfo.h"
+#include "patch/trampoline.h"
+
+namespace iket::patch {
+namespace {
+
+using sass::Instruction;
+
+constexpr uint32_t kOpSetMaxReg = 0x9c8;  // USETMAXREG, count at bit 32
+constexpr uint32_t kUnusableRegisters = 2;
+constexpr uint32_t kCallBase = 0x144;     // CALL.REL; 0x143 CALL.ABS, 0x14a JMP/CALL forms
+
+bool NamesCtaYz(const Instruction& instruction) {
+  if (instruction.opcode() != sass::kOpS2r && instruction.opcode() != sass::kOpS2ur) return false;
+  const uint32_t sr = instruction.Bits(72, 8);
+  return sr == static_cast<uint32_t>(sass::SpecialRegister::kCtaIdY) ||
+         sr == static_cast<uint32_t>(sass::SpecialRegister::kCtaIdZ);
+}
+
+// A call that may leave the section: by address, or relative beyond its end.
+bool MayLeaveSection(const Instruction& instruction, size_t index, size_t count) {
+  const uint32_t base = instruction.base_opcode();
+  if (base == kCallBase) {
+    const int64_t target = sass::RelativeTarget(instruction, index * sass::kInstructionBytes);
+    return target < 0 || target >= static_cast<int64_t>(count * sass::kInstructionBytes);
+  }
+  return base == 0x143 || base == 0x14a || base == 0x14c;  // CALL.ABS, JMP, JMX
+}
+
+std::string At(uint32_t instruction) {
+  return fmt::format("{:#x}", instruction * sass::kInstructionBytes);
+}
+
+// Four general registers, aligned to four, that an exit stub may clobber, or nothing.
+std::optional<uint8_t> PickExitRegisters(const CodeSection& section, uint32_t usable) {
+  sass::RegisterSet busy;
+  for (const Instruction& instruction : section.code) busy |= sass::UnguardedSources(instruction);
+  for (uint32_t first = 0; first + 4 <= usable; first += 4) {
+    // R0 and R1 are spared: R1 is the stack pointer of whoever looks at a stopped warp.
+    if (first == 0) continue;
+    if (!busy[first] && !busy[first + 1] && !busy[first + 2] && !busy[first + 3]) {
+      return static_cast<uint8_t>(first);
+    }
+  }
+  return std::nullopt;
+}
+
+// The first reason found why the section cannot be patched.
+std::string Judge(const cubin::Image& image, CodeSection& section) {
+  if (image.sm() != 90) {
+    return fmt::format("code for {}: this version traces sm_90 only", image.ArchName());
+  }
+  if (!section.sites.problems.empty()) {
+    const SiteProblem& problem = section.sites.problems.front();
+    return fmt::format("mark at {} not understood: {}", At(problem.instruction), problem.reason);
+  }
+  for (uint32_t i = 0; i < section.code.size(); ++i) {
+    if (sass::MayUseReservedUniforms(section.code[i])) {
+      return fmt::format("the instruction at {} uses one of UR0..UR3, which marks need", At(i));
+    }
+  }
+  uint32_t usable = std::max(section.registers, kMinRegisters) - kUnusableRegisters;
+  for (const Instruction& instruction : section.code) {
+    if (instruction.opcode() != kOpSetMaxReg) continue;
+    usable = std::min(usable, static_cast<uint32_t>(instruction.low >> 32) & 0x3ff);
+  }
+  const auto exit_registers = PickExitRegisters(section, usable);
+  if (!exit_registers) {
+    return "no four registers are free at its exits: every one may still be read by a store";
+  }
+  section.exit_registers = *exit_registers;
+  if (!section.is_kernel()) return {};
+
+  const Instruction& first = section.code.front();
+  if (section.function().offset != 0) return "the kernel does not begin its section";
+  if (!first.is_unguarded() || sass::EndsBasicBlock(first) || sass::HasRelativeTarget(first)) {
+    return "its first instruction cannot be moved";
+  }
+  for (uint32_t i = 0; i < section.code.size(); ++i) {
+    if (sass::HasRelativeTarget(section.code[i]) &&
+        sass::RelativeTarget(section.code[i], uint64_t{i} * sass::kInstructionBytes) == 0) {
+      return fmt::format("a branch at {} goes back to its first instruction", At(i));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<Instruction>> DecodeCode(std::span<const std::byte> untrusted) {
+  if (untrusted.empty() || untrusted.size() % sass::kInstructionBytes != 0) {
+    return Fail(ErrorKind::kBadInput, "{} bytes are not whole instructions of 16",
+                untrusted.size());
+  }
+  std::vector<Instruction> code(untrusted.size() / sass::kInstructionBytes);
+  std::memcpy(code.data(), untrusted.data(), untrusted.size());
+  return code;
+}
+
+Result<CodeSection> AnalyzeCode(const cubin::Image& image, uint32_t section,
+                                std::vector<cubin::Function> functions) {
+  CodeSection result;
+  result.section = section;
+  // A kernel's range holds those of its device functions: it comes first.
+  std::sort(functions.begin(), functions.end(),
+            [](const cubin::Function& a, const cubin::Function& b) {
+              return std::make_pair(!a.is_kernel, a.offset) < std::make_pair(!b.is_kernel, b.offset);
+            });
+  result.functions = std::move(functions);
+  auto code = DecodeCode(image.sections()[section].data);
+  if (!code) return FailIn(std::string(image.sections()[section].name), code.error());
+  result.code = std::move(*code);
+
+  std::vector<uint64_t> entries;
+  for (const cubin::Function& function : result.functions) entries.push_back(function.offset);
+  result.sites = FindSites(result.code, entries);
+  for (uint32_t i = 0; i < result.code.size(); ++i) {
+    const Instruction& instruction = result.code[i];
+    if (instruction.opcode() == sass::kOpExit) result.exits.push_back(i);
+    if (NamesCtaYz(instruction) || MayLeaveSection(instruction, i, result.code.size())) {
+      result.reads_cta_yz = true;
+    }
+  }
+  if (auto registers = cubin::GetRegisterCount(image, result.function().symbol)) {
+    result.registers = *registers;
+  }
+  result.refusal = Judge(image, result);
+  return result;
+}
+
+}  // namespace iket::patch

@@ -1,0 +1,36 @@
+// analysis.h: one code section, decoded and judged: what is in it and whether it may be patched.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cubin/kernels.h"
+#include "patch/site.h"
+#include "sass/operands.h"
+
+namespace iket::patch {
+
+struct CodeSection {
+  uint32_t section = 0;
+  std::vector<cubin::Function> functions;  // by offset; the kernel first where there is one
+  std::vector<sass::Instruction> code;
+  Sites sites;
+  std::vector<uint32_t> exits;    // indices of EXIT instructions
+  bool reads_cta_yz = false;      // names SR_CTAID.Y or .Z, or calls code that may
+  uint32_t registers = 0;         // REGCOUNT of the kernel, or of the first function
+  uint8_t exit_registers = 0;     // first of four that exit code may clobber
+  std::string refusal;            // why it must not be patched; empty if it may
+
+  bool is_kernel() const { return !functions.empty() && functions.front().is_kernel; }
+  const cubin::Function& function() const { return functions.front(); }
+};
+
+// Decodes a section and decides. `functions` are those that lie in it, at least one.
+Result<CodeSection> AnalyzeCode(const cubin::Image& image, uint32_t section,
+                                std::vector<cubin::Function> functions);
+
+// The instructions of a section; its size must be a multiple of 16.
+Result<std::vector<sass::Instruction>> DecodeCode(std::span<const std::byte> untrusted);
+
+}  // namespace iket::patch

@@ -1,0 +1,73 @@
+// patch.h: turns a cubin with marks into one that records them.
+//
+// PatchImage is a function from image to image. It touches only kernels that can reach a mark, and
+// leaves everything else, byte for byte, as it was. What it cannot patch stays untouched with the
+// reason recorded; one refused kernel does not keep others from being patched. A function is patched
+// only if every kernel that can reach it is: a mark without its kernel's trampoline would store to
+// wherever UR0:UR1 happens to point.
+//
+// The result runs only after the host has written the window's base to the constant `__iket_window`
+// in the context (window_constant.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cubin/image.h"
+#include "patch/declaration.h"
+#include "patch/foreign.h"
+#include "ring/layout.h"
+
+namespace iket::patch {
+
+struct SiteReport {
+  uint64_t offset = 0;  // of the first slot in its code section, bytes
+  bool has_payload = false;
+};
+
+struct FunctionReport {
+  std::string name;  // mangled
+  bool is_kernel = false;
+  std::vector<SiteReport> sites;
+  std::string refusal;            // why it is not patched; empty if it is, or would be
+  bool has_trampoline = false;    // a kernel that begins and ends are recorded of
+  uint32_t number = 0;            // of a kernel with a trampoline: what its begin records carry
+  bool reads_cta_yz = true;       // its identity records carry blockIdx.y and .z
+  uint32_t registers = 0;         // a thread, before
+  uint32_t patched_registers = 0;
+};
+
+struct ImageReport {
+  std::string arch;                        // "sm_90a"
+  std::vector<Declaration> declarations;
+  std::vector<FunctionReport> functions;   // those with marks, and kernels with a trampoline
+  std::vector<std::string> problems;       // of declarations
+  ForeignMarks foreign;
+
+  bool has_marks() const { return !declarations.empty() || !functions.empty(); }
+};
+
+// What is in an image and what would be done with it; patches nothing. A broken code section is an
+// error, marks that cannot be patched are not.
+Result<ImageReport> Inspect(const cubin::Image& image);
+
+struct Options {
+  ring::Layout layout;
+  uint32_t first_kernel = 0;  // number of the first kernel that gets a trampoline
+};
+
+struct Patched {
+  ImageReport report;
+  // The new image; nothing when no function could be or had to be patched.
+  std::optional<std::vector<std::byte>> image;
+};
+
+Result<Patched> PatchImage(const cubin::Image& image, const Options& options);
+
+// True if the bytes of a cubin can hold our marks at all: a scan for the name of their declarations.
+// Cost: memory bandwidth; for deciding whether an image needs to be parsed.
+bool MayHoldMarks(UntrustedBytes image);
+
+}  // namespace iket::patch

@@ -1,0 +1,106 @@
+#include "patch/trampoline.h"
+
+#include "sass/encode.h"
+
+namespace iket::patch {
+namespace {
+
+using sass::Control;
+using sass::Instruction;
+using SR = sass::SpecialRegister;
+using sass::Width;
+
+constexpr uint8_t kRZ = sass::kRegisterZero;
+constexpr int32_t kTable = -static_cast<int32_t>(ring::kTableOffset);
+
+// The ring's slot in SR_VIRTID; the table's stride makes the same bits the offset of its header.
+constexpr uint32_t kSlotBits = 0x3f00;
+static_assert(ring::kHeaderStride == 256 && ring::kSlotsPerSm == 64);
+constexpr uint32_t kHeadersPerSm = ring::kSlotsPerSm * ring::kHeaderStride;
+
+constexpr uint32_t kGridIdConstant = 0x30;  // c[0x0]: %gridid, sm_90
+constexpr uint32_t kUserConstantBank = 3;
+
+// Waits for every scoreboard.
+constexpr uint8_t kAllBarriers = 0x3f;
+
+constexpr uint8_t Bit(uint8_t barrier) { return static_cast<uint8_t>(1u << barrier); }
+
+}  // namespace
+
+// Registers: R4 offset of the ring's header, R6 cursor, R7 end of the previous warp; R8..R11 are the
+// begin record and R12..R15 the identity. Until the identity is stored, UR0:UR1 is the window's base.
+std::vector<Instruction> EntryCode(const EntryOptions& options) {
+  // Scoreboards.
+  constexpr uint8_t kSlot = 0, kSm = 1, kWho = 2, kCursor = 3, kStores = 4;
+  const ring::Layout& layout = options.layout;
+
+  std::vector<Instruction> code;
+  const auto add = [&code](const Instruction& instruction) { code.push_back(instruction); };
+
+  add(sass::Cs2r32(8, SR::kClockLow, {.stall = 1}));
+  add(sass::Cs2r32(10, SR::kGlobalTimerLow, {.stall = 1}));
+  add(sass::S2r(2, SR::kVirtualId, {.stall = 1, .write_barrier = kSlot}));
+  // Where y and z are not wanted, the SM's number stays in the identity: a check of the ring's index.
+  const uint8_t sm = options.reads_cta_yz ? 0 : 14;
+  add(sass::S2r(sm, SR::kVirtualSmId, {.stall = 1, .write_barrier = kSm}));
+  add(sass::S2r(12, SR::kCtaIdX, {.stall = 1, .write_barrier = kWho}));
+  if (options.reads_cta_yz) {
+    add(sass::S2r(5, SR::kCtaIdY, {.stall = 1, .write_barrier = kWho}));
+    add(sass::S2r(14, SR::kCtaIdZ, {.stall = 1, .write_barrier = kWho}));
+  }
+  add(sass::S2r(13, SR::kPackedTid, {.stall = 1, .write_barrier = kWho}));
+  add(sass::Ldc(15, 0, kGridIdConstant, {.stall = 1, .write_barrier = kWho}));
+  add(sass::Uldc64(0, kUserConstantBank, options.constant_offset, {.stall = 1}));
+  add(sass::MovImmediate(9, ring::BeginTag(options.kernel), {.stall = 1}));
+
+  add(sass::AndImmediate(2, 2, kSlotBits, {.stall = 5, .wait = Bit(kSlot)}));
+  add(sass::ImadImmediate(4, sm, kHeadersPerSm, 2, {.stall = 5, .wait = Bit(kSm)}));
+  add(sass::Ldg(Width::k64, 6, 4, 0, kTable + static_cast<int32_t>(ring::kHeaderEnd),
+                {.stall = 1, .write_barrier = kCursor}));
+  add(sass::R2ur(3, 4, {.stall = 1}));
+  if (options.reads_cta_yz) {
+    add(sass::ImadImmediate(14, 14, 1u << 16, 5, {.stall = 1, .wait = Bit(kWho)}));
+  }
+  add(sass::OrImmediate(13, 13, ring::kTagIdentity, {.stall = 5, .wait = Bit(kWho)}));
+  add(sass::Stg(Width::k128, 4, 0, kTable + static_cast<int32_t>(ring::kHeaderIdentity), 12,
+                {.stall = 8, .read_barrier = kStores}));
+  // R2UR above is 14 cycles away by now.
+  add(sass::UshiftLeft(3, 3, layout.header_shift(), {.stall = 1}));
+  add(sass::R2ur(2, 6, {.stall = 1, .wait = Bit(kCursor)}));
+  add(sass::ImadImmediate(11, kRZ, 0, 7, {.stall = 13, .prefer_stay = false}));
+  add(RingSlot(layout, {.stall = kUniformToAddress}));
+  add(sass::Stg(Width::k128, kRZ, 0, 0, 8, {.stall = 1, .read_barrier = kStores}));
+  add(AdvanceSlot(ring::kRecordBytes, {.stall = kUniformToUniform}));
+  add(RingSlot(layout, {.stall = kUniformToAddress}));
+  add(sass::Stg(Width::k128, kRZ, 0, 0, 12, {.stall = 1, .read_barrier = kStores}));
+  add(AdvanceSlot(ring::kRecordBytes, {.stall = kUniformToUniform}));
+  // The kernel will write R8..R15 without knowing of these stores.
+  add(RingSlot(layout, {.stall = kUniformToAddress, .wait = Bit(kStores)}));
+  return code;
+}
+
+std::vector<Instruction> ExitCode(const ring::Layout& layout, uint8_t first_register,
+                                  bool lanes_remain) {
+  const uint8_t r = first_register;
+  std::vector<Instruction> code = {
+      sass::MovFromUniform(r, 2, {.stall = 1, .wait = kAllBarriers}),
+      sass::Cs2r32(static_cast<uint8_t>(r + 1), SR::kClockLow, {.stall = 1}),
+      sass::Cs2r64(static_cast<uint8_t>(r + 2), SR::kGlobalTimerLow, {.stall = 1}),
+      sass::UshiftRight(0, 3, layout.header_shift(), {.stall = 12, .prefer_stay = false}),
+      sass::Stg(Width::k128, kRZ, 0, kTable + static_cast<int32_t>(ring::kHeaderEnd), r,
+                {.stall = 2}),
+  };
+  if (lanes_remain) code.push_back(RingSlot(layout, {.stall = kUniformToAddress}));
+  return code;
+}
+
+Instruction AdvanceSlot(uint32_t bytes, const Control& control) {
+  return sass::UaddImmediate(2, 2, bytes, control);
+}
+
+Instruction RingSlot(const ring::Layout& layout, const Control& control) {
+  return sass::UmaskOr(0, 2, layout.offset_mask(), 3, control);
+}
+
+}  // namespace iket::patch

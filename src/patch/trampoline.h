@@ -1,0 +1,43 @@
+// trampoline.h: the instructions around a patched kernel: what a warp does when it starts and ends.
+//
+// docs/design/recording.md section 3 says what they must achieve; this file is the sm_90 code. Cost:
+// 27 instructions at entry and 5 at an exit, of which a short warp pays nearly all in issue slots.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ring/layout.h"
+#include "sass/instruction.h"
+
+namespace iket::patch {
+
+// General registers that a kernel needs so that the entry code has its R0..R15: REGCOUNT counts two
+// that code cannot use.
+inline constexpr uint32_t kMinRegisters = 24;
+
+struct EntryOptions {
+  ring::Layout layout;
+  uint32_t kernel = 0;           // number of the kernel, < ring::kMaxKernels
+  uint32_t constant_offset = 0;  // of the window's base in c[3]
+  bool reads_cta_yz = true;      // record blockIdx.y and .z; else word 2 of the identity is %smid
+};
+
+// Entry code that ends where the kernel's own first instruction would run. Clobbers R0..R15 and sets
+// UR0..UR3; nothing of the warp's is alive yet.
+std::vector<sass::Instruction> EntryCode(const EntryOptions& options);
+
+// Code for lanes that are about to EXIT; `first_register` is a multiple of 4 and names four registers
+// that it may clobber. `lanes_remain`: the exit is guarded, so UR0 must be right again afterwards.
+std::vector<sass::Instruction> ExitCode(const ring::Layout& layout, uint8_t first_register,
+                                        bool lanes_remain);
+
+// What the slots of a site become.
+sass::Instruction AdvanceSlot(uint32_t bytes, const sass::Control& control);
+sass::Instruction RingSlot(const ring::Layout& layout, const sass::Control& control);
+
+// Least distances, in cycles, between a uniform instruction and who reads its result: ptxas's own.
+inline constexpr uint8_t kUniformToUniform = 4;
+inline constexpr uint8_t kUniformToAddress = 9;
+
+}  // namespace iket::patch
