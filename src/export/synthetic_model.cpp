@@ -62,6 +62,7 @@ class Maker {
     device.name = String("NVIDIA H200");
     device.uuid = String("00ff");
     device.sm_count = options_.sms;
+    device.clock_count = options_.sms;
     device.compute_major = 9;
     device.sm_clock_max_khz = 1'980'000;
     if (options_.seed % 2 == 1) {
@@ -151,7 +152,9 @@ class Maker {
     warps.cta_y.push_back(0);
     warps.cta_z.push_back(0);
     warps.index.push_back(OneIn(30) ? kNoRow : index);
-    warps.packed_tid.push_back(index * 32);
+    warps.tid_x.push_back(static_cast<uint16_t>(index * 32));
+    warps.tid_y.push_back(0);
+    warps.tid_z.push_back(0);
     warps.sm.push_back(static_cast<uint16_t>(sm));
     warps.slot.push_back(static_cast<uint8_t>(slot - slots));
     warps.flags.push_back(begin_missing ? trace::kWarpBeginMissing : 0);

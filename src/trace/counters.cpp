@@ -39,9 +39,9 @@ constexpr std::array kCounters = {
     CounterInfo{&Counters::unknown_kernels, "unknown_kernels",
                 "warps whose kernel's number is not in the capture", true},
     CounterInfo{&Counters::orphan_identities, "orphan_identities",
-                "identities that follow no begin or end", true},
+                "identities that follow no begin", true},
     CounterInfo{&Counters::missing_identities, "missing_identities",
-                "begins or ends that no identity follows", true},
+                "begins that no identity follows", true},
     CounterInfo{&Counters::orphan_records, "orphan_records",
                 "events of which nothing says which warp wrote them", true},
     CounterInfo{&Counters::suspect_rings, "suspect_rings",
@@ -60,7 +60,11 @@ constexpr std::array kCounters = {
     CounterInfo{&Counters::depth_overflows, "depth_overflows", "ranges nested too deep to be kept",
                 true},
     CounterInfo{&Counters::rings_short, "rings_short",
-                "rings of which the capture holds fewer bytes than it promises", true},
+                "rings whose newest records could not be read", true},
+    CounterInfo{&Counters::rings_invalid, "rings_invalid",
+                "rings of a context or SM that cannot be", true},
+    CounterInfo{&Counters::chunks_damaged, "chunks_damaged",
+                "pieces of the capture file that are damaged, missing or were never written", true},
 };
 static_assert(sizeof(Counters) == kCounters.size() * sizeof(uint64_t), "every counter has a name");
 

@@ -32,9 +32,9 @@ struct Counters {
   uint64_t unknown_ids = 0;         // events whose id has no declaration
   uint64_t unknown_records = 0;     // records with a tag that says nothing
   uint64_t unknown_kernels = 0;     // warps whose kernel's number has no kernel
-  uint64_t orphan_identities = 0;   // identities that follow no begin or end
-  uint64_t missing_identities = 0;  // begins or ends that no identity follows
-  uint64_t orphan_records = 0;      // events of which no begin and no end says whose they are
+  uint64_t orphan_identities = 0;   // identities that follow no begin
+  uint64_t missing_identities = 0;  // begins that no identity follows
+  uint64_t orphan_records = 0;      // events of which nothing says whose they are
   uint64_t suspect_rings = 0;       // rings that contradict themselves
   uint64_t backward_clocks = 0;     // steps back of a ring's clock
   uint64_t stale_records = 0;       // beyond the cursor: of an older lap, or changed while read
@@ -42,7 +42,10 @@ struct Counters {
   uint64_t clock_outliers = 0;      // (cycles, globaltimer) pairs that fit no clock
   uint64_t clocks_missing = 0;      // SMs with records and without any usable pair
   uint64_t depth_overflows = 0;     // ranges nested deeper than 65,535
-  uint64_t rings_short = 0;         // rings of which the capture holds fewer bytes than promised
+  uint64_t rings_short = 0;    // rings whose newest records could not be read (they count as lost)
+  uint64_t rings_invalid = 0;  // rings of a context or SM that cannot be: left out
+  uint64_t chunks_damaged =
+      0;  // pieces of the capture file that were damaged, missing or unwritten
 };
 
 struct CounterInfo {

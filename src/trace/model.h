@@ -56,7 +56,8 @@ struct Device {
   uint32_t sm_clock_max_khz = 0;  // as the driver states it; 0 unknown
   uint32_t index = 0;             // as CUDA numbers devices in that process
   std::vector<SmPlace> places;    // by SM; empty if the topology is not known
-  uint32_t first_clock = 0;       // row of SM 0 in Model::clocks; sm_count rows
+  uint32_t first_clock = 0;       // row of SM 0 in Model::clocks
+  uint32_t clock_count = 0;       // rows there: up to the last SM that has a ring
 };
 
 struct Kernel {
@@ -120,20 +121,20 @@ struct Launch {
 // Flags of a warp.
 enum WarpFlag : uint8_t {
   kWarpBeginMissing = 1,  // its begin was overwritten: begin_cycles is its oldest kept record
-  kWarpEndMissing = 2,    // no end kept: end_cycles is its newest kept record
+  kWarpEndMissing = 2,    // no end known: end_cycles is its newest kept record
   kWarpRunning = 4,       // had not ended when the rings were read (hang, fault, kill, snapshot)
   kWarpSuspect = 8,       // its ring contradicts itself: do not trust what is said of it
   kWarpWrapGap = 16,      // silent for so long that %clock may have wrapped unseen
   kWarpPartialExit = 32,  // some of its lanes left before others
-  kWarpOrphan = 64,       // no identity kept: CTA and index are not known
+  kWarpOrphan = 64,       // no identity kept: CTA and index are not known (0 and kNoRow)
 };
 
 struct Warps {
   std::vector<uint32_t> launch;
   std::vector<uint32_t> cta_x;
-  std::vector<uint16_t> cta_y, cta_z;
-  std::vector<uint32_t> index;       // warp within its CTA; kNoRow without block dimensions
-  std::vector<uint32_t> packed_tid;  // as recorded (ring/record.h)
+  std::vector<uint16_t> cta_y, cta_z;  // 0 in kernels that never read blockIdx.y and z
+  std::vector<uint32_t> index;         // warp within its CTA; kNoRow without block dimensions
+  std::vector<uint16_t> tid_x, tid_y, tid_z;  // threadIdx of one of its threads; z modulo 32
   std::vector<uint16_t> sm;
   std::vector<uint8_t> slot;   // hardware warp slot of the SM
   std::vector<uint8_t> flags;  // WarpFlag

@@ -1,0 +1,367 @@
+#include "trace/clock_alignment.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+#include "trace/clock_fit.h"
+#include "trace/timer_widening.h"
+
+namespace iket::trace {
+namespace {
+
+// A timer further than this from the capture's median is no time of this capture.
+constexpr uint64_t kPlausibleNs = uint64_t{30} * 24 * 3600 * 1'000'000'000;
+// Below this a warp cannot hide a wrap at any frequency.
+constexpr uint64_t kShortNs = 500'000'000;
+
+// A moment on both raw clocks.
+struct Reading {
+  enum class What : uint8_t {
+    kBegin,
+    kEnd,
+    kEndBefore,  // of the warp before a running one, or of some of its lanes
+  };
+  uint64_t timer_ns = 0;
+  uint32_t span = 0;
+  What what = What::kBegin;
+};
+
+class Alignment {
+ public:
+  Alignment(const AlignmentInput& input, Model& model)
+      : spans_(input.spans),
+        host_ns_(input.host_ns),
+        clock_of_ring_(input.clock_of_ring),
+        ghz_of_clock_(input.ghz_of_clock),
+        model_(model) {}
+
+  void Run() {
+    FindReference();
+    const std::vector<uint32_t> order = SpansByClock();
+    std::vector<Frequency> frequencies(model_.clocks.size());
+    ForEachClock(order, [&](uint32_t clock, std::span<const uint32_t> members) {
+      frequencies[clock] = FrequencyOf(clock, members);
+    });
+    ForEachRing([&](size_t first, size_t count) {
+      WidenTimers(spans_.subspan(first, count), host_ns_.subspan(first, count),
+                  frequencies[ClockOf(spans_[first])].ghz, reference_ns_);
+    });
+    FindOrigin();
+    ForEachClock(order, [&](uint32_t clock, std::span<const uint32_t> members) {
+      AlignSm(clock, members, frequencies[clock]);
+    });
+    ForEachRing([&](size_t first, size_t count) { CheckEnds(spans_.subspan(first, count)); });
+    MoveEvents();
+  }
+
+ private:
+  uint32_t ClockOf(const WarpSpan& span) const { return clock_of_ring_[span.ring]; }
+
+  template <typename Visit>
+  void ForEachClock(std::span<const uint32_t> order, Visit&& visit) const {
+    for (size_t begin = 0; begin < order.size();) {
+      const uint32_t clock = ClockOf(spans_[order[begin]]);
+      size_t end = begin;
+      while (end < order.size() && ClockOf(spans_[order[end]]) == clock) ++end;
+      visit(clock, order.subspan(begin, end - begin));
+      begin = end;
+    }
+  }
+
+  template <typename Visit>
+  void ForEachRing(Visit&& visit) const {
+    for (size_t begin = 0; begin < spans_.size();) {
+      size_t end = begin;
+      while (end < spans_.size() && spans_[end].ring == spans_[begin].ring) ++end;
+      visit(begin, end - begin);
+      begin = end;
+    }
+  }
+
+  bool Plausible(uint64_t timer_ns) const {
+    const uint64_t distance =
+        timer_ns > reference_ns_ ? timer_ns - reference_ns_ : reference_ns_ - timer_ns;
+    return distance <= kPlausibleNs;
+  }
+
+  static bool HasEndTimer(const WarpSpan& span) {
+    return span.has_end_timer || span.header_end_known;
+  }
+
+  // The median of the timers that are known in full.
+  void FindReference() {
+    std::vector<uint64_t> ends;
+    for (const WarpSpan& span : spans_) {
+      if (HasEndTimer(span)) ends.push_back(span.end_timer_ns);
+    }
+    if (ends.empty()) {
+      const auto begun = std::ranges::find_if(spans_, &WarpSpan::has_begin);
+      if (begun != spans_.end()) reference_ns_ = begun->begin_timer_low;
+      return;
+    }
+    const auto middle = ends.begin() + static_cast<ptrdiff_t>(ends.size() / 2);
+    std::nth_element(ends.begin(), middle, ends.end());
+    reference_ns_ = *middle;
+  }
+
+  // The first begin, or else end, and the step of the timer.
+  void FindOrigin() {
+    std::vector<uint64_t> begins, ends;
+    for (const WarpSpan& span : spans_) {
+      if (span.has_begin && Plausible(span.begin_timer_ns)) begins.push_back(span.begin_timer_ns);
+      if (HasEndTimer(span) && Plausible(span.end_timer_ns)) ends.push_back(span.end_timer_ns);
+    }
+    timer_step_ns_ = std::min(TimerStep(begins), TimerStep(ends));
+    const std::vector<uint64_t>& from = begins.empty() ? ends : begins;
+    if (!from.empty()) model_.origin_ns = *std::ranges::min_element(from);
+  }
+
+  std::vector<uint32_t> SpansByClock() const {
+    std::vector<uint32_t> start(model_.clocks.size() + 1);
+    for (const WarpSpan& span : spans_) ++start[ClockOf(span) + 1];
+    for (size_t i = 1; i < start.size(); ++i) start[i] += start[i - 1];
+    std::vector<uint32_t> order(spans_.size());
+    for (uint32_t i = 0; i < spans_.size(); ++i) order[start[ClockOf(spans_[i])]++] = i;
+    return order;
+  }
+
+  // Cycles a ns on one SM, and how far its mean over a long time may be from that (a share).
+  struct Frequency {
+    double ghz = 0;
+    double doubt = 0;
+  };
+
+  // The median of what the SM's warps say, else the nominal frequency.
+  Frequency FrequencyOf(uint32_t clock, std::span<const uint32_t> members) const {
+    std::vector<double> ratios;
+    for (uint32_t member : members) {
+      const WarpSpan& span = spans_[member];
+      if (!span.has_begin || !span.has_end_timer || span.back_steps != 0) continue;
+      // A longer warp shows as one that is too slow, and is no match for the others.
+      const uint32_t length = static_cast<uint32_t>(span.end_timer_ns) - span.begin_timer_low;
+      if (length < 1000 || length > kShortNs) continue;
+      ratios.push_back(static_cast<double>(span.end_offset) / static_cast<double>(length));
+    }
+    if (ratios.empty()) return {ghz_of_clock_[clock], 0.25};
+    const auto middle = ratios.begin() + static_cast<ptrdiff_t>(ratios.size() / 2);
+    std::nth_element(ratios.begin(), middle, ratios.end());
+    return {std::clamp(*middle, 0.05, 5.0), 0.1};
+  }
+
+  void AlignSm(uint32_t clock, std::span<const uint32_t> members, const Frequency& frequency) {
+    std::vector<Reading> readings;
+    uint64_t implausible = 0;
+    auto add = [&](uint64_t timer_ns, uint32_t span, Reading::What what) {
+      if (Plausible(timer_ns)) {
+        readings.push_back({timer_ns, span, what});
+      } else {
+        ++implausible;
+      }
+    };
+    for (uint32_t member : members) {
+      const WarpSpan& span = spans_[member];
+      if (span.has_begin) add(span.begin_timer_ns, member, Reading::What::kBegin);
+      if (span.has_end_timer) add(span.end_timer_ns, member, Reading::What::kEnd);
+      if (span.header_end_known) add(span.end_timer_ns, member, Reading::What::kEndBefore);
+    }
+    std::ranges::sort(readings, [](const Reading& a, const Reading& b) {
+      return std::tie(a.timer_ns, a.what, a.span) < std::tie(b.timer_ns, b.what, b.span);
+    });
+
+    ClockUnwrapper unwrapper(frequency.ghz);
+    std::vector<ClockPair> pairs;
+    pairs.reserve(readings.size());
+    for (const Reading& reading : readings) {
+      WarpSpan& span = spans_[reading.span];
+      int64_t cycles = 0;
+      switch (reading.what) {
+        case Reading::What::kBegin:
+          cycles = PlaceBegin(span, unwrapper);
+          break;
+        case Reading::What::kEnd:
+          cycles = PlaceEnd(span, unwrapper, frequency);
+          break;
+        case Reading::What::kEndBefore:
+          cycles = PlaceAfterEnd(span, unwrapper);
+          break;
+      }
+      unwrapper.Anchor(cycles, reading.timer_ns);
+      pairs.push_back({cycles, static_cast<int64_t>(reading.timer_ns - model_.origin_ns)});
+    }
+    PlaceByNeighbours(members);
+    const int64_t shift = ShiftAboveZero(members, pairs);
+    for (uint32_t member : members) spans_[member].base_cycles += shift;
+    for (ClockPair& pair : pairs) pair.cycles += shift;
+
+    std::ranges::sort(pairs, [](const ClockPair& a, const ClockPair& b) {
+      return std::tie(a.cycles, a.ns) < std::tie(b.cycles, b.ns);
+    });
+    SmClock fit = FitClock(pairs, timer_step_ns_, frequency.ghz);
+    fit.outliers += implausible;
+    fit.wrap_gap = unwrapper.wrap_gap();
+    model_.counters.clock_outliers += fit.outliers;
+    if (fit.knots.empty()) {
+      // Nothing but cycles: they are shown from the SM's first one on, at the nominal frequency.
+      ++model_.counters.clocks_missing;
+      int64_t first = std::numeric_limits<int64_t>::max();
+      for (uint32_t member : members) first = std::min(first, spans_[member].base_cycles);
+      fit.knots.push_back(
+          {static_cast<uint64_t>(std::max<int64_t>(first, 0)), 0, 1 / frequency.ghz});
+    }
+    model_.clocks[clock] = std::move(fit);
+  }
+
+  static int64_t PlaceBegin(WarpSpan& span, const ClockUnwrapper& unwrapper) {
+    span.base_cycles = unwrapper.Unwrap(span.first_clock, span.begin_timer_ns);
+    span.placed = true;
+    return span.base_cycles;
+  }
+
+  // A running warp whose begin is lost: its records follow the last end that the header knows, by
+  // less than a wrap at best.
+  static int64_t PlaceAfterEnd(WarpSpan& span, const ClockUnwrapper& unwrapper) {
+    const int64_t cycles = unwrapper.Unwrap(span.end_clock, span.end_timer_ns);
+    if (!span.has_begin && !span.placed) {
+      const bool own_lanes = (span.flags & kWarpPartialExit) != 0;
+      span.base_cycles = own_lanes
+                             ? cycles - static_cast<int64_t>(span.end_clock - span.first_clock)
+                             : cycles + static_cast<int64_t>(span.first_clock - span.end_clock);
+      span.flags |= kWarpWrapGap;
+      span.placed = true;
+    }
+    return cycles;
+  }
+
+  static int64_t PlaceEnd(WarpSpan& span, const ClockUnwrapper& unwrapper,
+                          const Frequency& frequency) {
+    if (!span.placed) {
+      const int64_t cycles = unwrapper.Unwrap(span.end_clock, span.end_timer_ns);
+      span.base_cycles = cycles - span.end_offset;
+      span.placed = true;
+      return cycles;
+    }
+    const uint64_t length = span.end_timer_ns - span.begin_timer_ns;
+    if (length > kShortNs) {
+      const double expected = static_cast<double>(length) * frequency.ghz;
+      const double missing = expected - static_cast<double>(span.end_offset);
+      if (missing > static_cast<double>(kClockRange / 2)) span.flags |= kWarpWrapGap;
+      // Only what no change of the frequency explains is taken for wraps.
+      if ((span.flags & kWarpWrapGap) != 0 && missing > expected * frequency.doubt) {
+        const int64_t wraps = std::llround(missing / static_cast<double>(kClockRange));
+        span.hidden_wraps = static_cast<uint32_t>(wraps);
+        // What is after the end moves with it.
+        span.last_offset += wraps * kClockRange;
+        span.end_offset += wraps * kClockRange;
+      }
+    }
+    return span.base_cycles + span.end_offset;
+  }
+
+  // Spans without any clock pair lie between their neighbours on the ring, as far as is known.
+  void PlaceByNeighbours(std::span<const uint32_t> members) {
+    auto same_ring = [&](size_t i, size_t j) {
+      return spans_[members[i]].ring == spans_[members[j]].ring;
+    };
+    for (size_t i = 1; i < members.size(); ++i) {
+      WarpSpan& span = spans_[members[i]];
+      const WarpSpan& before = spans_[members[i - 1]];
+      if (span.placed || !same_ring(i, i - 1) || !before.placed) continue;
+      span.base_cycles = before.base_cycles + before.last_offset +
+                         static_cast<int64_t>(span.first_clock - before.last_clock());
+      span.placed = true;
+    }
+    for (size_t i = members.size(); i-- > 0;) {
+      WarpSpan& span = spans_[members[i]];
+      if (span.placed) continue;
+      if (i + 1 < members.size() && same_ring(i, i + 1) && spans_[members[i + 1]].placed) {
+        const WarpSpan& after = spans_[members[i + 1]];
+        span.base_cycles = span.has_end
+                               ? after.base_cycles - span.end_offset -
+                                     static_cast<int64_t>(after.first_clock - span.end_clock)
+                               : after.base_cycles - span.last_offset -
+                                     static_cast<int64_t>(after.first_clock - span.last_clock());
+      } else {
+        span.base_cycles = span.first_clock;
+      }
+      span.placed = true;
+    }
+  }
+
+  // A multiple of the clock's range after which no span lies below zero and %clock still is the low
+  // word.
+  int64_t ShiftAboveZero(std::span<const uint32_t> members,
+                         std::span<const ClockPair> pairs) const {
+    int64_t lowest = std::numeric_limits<int64_t>::max();
+    for (uint32_t member : members) {
+      const WarpSpan& span = spans_[member];
+      lowest = std::min(lowest, span.base_cycles - int64_t{span.back_steps} * kClockRange / 2);
+    }
+    for (const ClockPair& pair : pairs) lowest = std::min(lowest, pair.cycles);
+    return -(lowest >> 32) * kClockRange;
+  }
+
+  // A warp cannot have ended after the next one of its ring began.
+  void CheckEnds(std::span<WarpSpan> ring) {
+    for (size_t i = 0; i + 1 < ring.size(); ++i) {
+      WarpSpan& span = ring[i];
+      const WarpSpan& next = ring[i + 1];
+      if (!span.has_end || !next.has_begin) continue;
+      if (span.base_cycles + span.end_offset <= next.base_cycles) continue;
+      span.has_end = false;
+      span.flags |= kWarpEndMissing;
+      model_.rings.suspect[span.ring] = 1;
+    }
+  }
+
+  void MoveEvents() {
+    uint64_t* cycles = model_.events.cycles.data();
+    for (WarpSpan& span : spans_) {
+      uint64_t* event = cycles + span.first_event;
+      const uint64_t base = static_cast<uint64_t>(span.base_cycles);
+      if (span.back_steps == 0) {
+        for (uint32_t i = 0; i < span.event_count; ++i) event[i] += base;
+      } else {
+        MoveWithBackSteps(span, event);
+      }
+      model_.counters.wrap_gaps += (span.flags & kWarpWrapGap) != 0 ? 1 : 0;
+    }
+  }
+
+  // A clock that stepped back as often as wraps are missing was silent there, and wrapped.
+  // Otherwise nothing is known: time is made to stand still instead of stepping back.
+  void MoveWithBackSteps(WarpSpan& span, uint64_t* event) {
+    const bool wrapped = span.back_steps == span.hidden_wraps;
+    if (!wrapped) {
+      model_.counters.backward_clocks += span.back_steps;
+      model_.rings.suspect[span.ring] = 1;
+    }
+    int64_t before = 0;
+    int64_t latest = 0;
+    int64_t added = 0;
+    for (uint32_t i = 0; i < span.event_count; ++i) {
+      const int64_t offset = static_cast<int64_t>(event[i]);
+      if (wrapped && offset < before) added += kClockRange;
+      before = offset;
+      latest = std::max(latest, offset + added);
+      event[i] = static_cast<uint64_t>(span.base_cycles + latest);
+    }
+    span.last_offset = std::max(span.last_offset, latest);
+    span.end_offset = std::max(span.end_offset, latest);
+  }
+
+  std::span<WarpSpan> spans_;
+  std::span<const int64_t> host_ns_;
+  std::span<const uint32_t> clock_of_ring_;
+  std::span<const double> ghz_of_clock_;
+  Model& model_;
+  uint64_t reference_ns_ = 0;
+  int64_t timer_step_ns_ = 1;
+};
+
+}  // namespace
+
+void AlignClocks(const AlignmentInput& input, Model& model) { Alignment(input, model).Run(); }
+
+}  // namespace iket::trace

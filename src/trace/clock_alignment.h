@@ -1,0 +1,31 @@
+// clock_alignment.h: puts the warps of all rings on the axis of their SM, and the SMs on one axis.
+//
+// Of a warp's begin the rings have the low words of both clocks; of a ring's last end the header
+// has the whole timer. From there the timers of a ring are widened backwards: a warp began at the
+// latest time that fits, or a multiple of 2^32 ns (4.3 s) before it where its own cycles or the
+// host's launch times ask for more. In the order of the timer the pairs then tell how often %clock
+// wrapped; within a warp its own records do. Where that does not add up the warp was silent for
+// longer than the clock's range: it is flagged, and its events are moved only where the records
+// leave no choice.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "trace/model.h"
+#include "trace/warp_scan.h"
+
+namespace iket::trace {
+
+struct AlignmentInput {
+  std::span<WarpSpan> spans;                // ring by ring, oldest first
+  std::span<const int64_t> host_ns;         // of each span's launch, by the host's clock; 0 unknown
+  std::span<const uint32_t> clock_of_ring;  // row of Model::clocks
+  std::span<const double> ghz_of_clock;     // nominal frequency of each clock's GPU
+};
+
+// Fills the spans' last fields, Model::clocks, origin_ns, the cycles of all events, and
+// Model::rings.suspect where a ring's clock contradicts itself.
+void AlignClocks(const AlignmentInput& input, Model& model);
+
+}  // namespace iket::trace

@@ -1,0 +1,56 @@
+// clock_fit.h: 32-bit cycle clocks made 64 bits wide, and the line from cycles to nanoseconds.
+//
+// Pure functions over pairs (%clock, %globaltimer) of one SM; clock_alignment.h has the warps.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "trace/sm_clock.h"
+
+namespace iket::trace {
+
+inline constexpr int64_t kClockRange = int64_t{1} << 32;
+
+// A moment on both clocks: unwrapped cycles, and ns since some origin.
+struct ClockPair {
+  int64_t cycles = 0;
+  int64_t ns = 0;
+};
+
+// Widens clocks of one SM, given in the order of the timer.
+class ClockUnwrapper {
+ public:
+  // `ghz`: cycles a ns, about. A silence of s seconds is bridged right if the mean frequency over
+  // it is known to 2^31 cycles: at 2 GHz to 100 % over a second, to 10 % over ten.
+  explicit ClockUnwrapper(double ghz) : ghz_(ghz) {}
+
+  // The 64-bit value congruent to `clock` that is nearest to what the pair before and the frequency
+  // predict; the clock itself for the first one.
+  int64_t Unwrap(uint32_t clock, uint64_t timer_ns) const;
+  // Says that the SM stood at `cycles` when the timer showed `timer_ns`.
+  void Anchor(int64_t cycles, uint64_t timer_ns);
+
+  bool anchored() const { return anchored_; }
+  // True if two anchors in a row were so far apart that a wrap may have been missed or invented.
+  bool wrap_gap() const { return wrap_gap_; }
+
+ private:
+  double ghz_;
+  bool anchored_ = false;
+  bool wrap_gap_ = false;
+  int64_t cycles_ = 0;
+  uint64_t timer_ns_ = 0;
+};
+
+// The step of the timer: the largest power of two (at most 2^20 ns) that divides all values.
+int64_t TimerStep(std::span<const uint64_t> timers_ns);
+
+// Fits a polyline to pairs sorted by cycles, which are not negative: least squares within each
+// piece; a new piece begins where pairs leave the old one by more than 4 timer steps + 100 ns (what
+// two reads of the timer and the instructions between may differ by) and stay away. A pair that
+// leaves alone is an outlier. `ghz` is used where a single pair is all there is.
+SmClock FitClock(std::span<const ClockPair> pairs, int64_t timer_step_ns, double ghz);
+
+}  // namespace iket::trace

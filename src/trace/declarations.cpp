@@ -1,0 +1,132 @@
+#include "trace/declarations.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <tuple>
+
+namespace iket::trace {
+namespace {
+
+EventKind KindOf(capture::EventKind kind) {
+  switch (kind) {
+    case capture::EventKind::kMark:
+      return EventKind::kMark;
+    case capture::EventKind::kPush:
+      return EventKind::kPush;
+    case capture::EventKind::kPop:
+      return EventKind::kPop;
+    case capture::EventKind::kRangeBegin:
+      return EventKind::kRangeBegin;
+    case capture::EventKind::kRangeEnd:
+      return EventKind::kRangeEnd;
+  }
+  return EventKind::kUnknown;  // a kind of a later version
+}
+
+struct PayloadForm {
+  PayloadType type;
+  PayloadRule rule;
+};
+
+PayloadForm FormOf(capture::PayloadType type) {
+  constexpr uint64_t kWord = 0xffffffffu;
+  constexpr uint64_t kAll = ~uint64_t{0};
+  switch (type) {
+    case capture::PayloadType::kNone:
+      return {PayloadType::kNone, {0, 0, 0}};
+    case capture::PayloadType::kI8:
+      return {PayloadType::kS32, {0xff, 0x80, kWord}};
+    case capture::PayloadType::kU8:
+      return {PayloadType::kU32, {0xff, 0, kWord}};
+    case capture::PayloadType::kI16:
+      return {PayloadType::kS32, {0xffff, 0x8000, kWord}};
+    case capture::PayloadType::kU16:
+      return {PayloadType::kU32, {0xffff, 0, kWord}};
+    case capture::PayloadType::kI32:
+      return {PayloadType::kS32, {kWord, 0, kWord}};
+    case capture::PayloadType::kU32:
+      return {PayloadType::kU32, {kWord, 0, kWord}};
+    case capture::PayloadType::kF32:
+      return {PayloadType::kF32, {kWord, 0, kWord}};
+    case capture::PayloadType::kI64:
+      return {PayloadType::kS64, {kAll, 0, kAll}};
+    case capture::PayloadType::kF64:
+      return {PayloadType::kF64, {kAll, 0, kAll}};
+    case capture::PayloadType::kPointer:
+    case capture::PayloadType::kU64:
+      return {PayloadType::kU64, {kAll, 0, kAll}};
+  }
+  return {PayloadType::kU64, {kAll, 0, kAll}};  // a type of a later version: all bits, as they are
+}
+
+}  // namespace
+
+IdTable::IdTable(size_t capacity) {
+  const size_t size = std::bit_ceil(std::max<size_t>(2 * capacity, 16));
+  slots_.resize(size);
+  mask_ = size - 1;
+  shift_ = 32 - static_cast<uint32_t>(std::countr_zero(size));
+}
+
+void IdTable::Insert(uint32_t id, uint32_t row) {
+  size_t at = Hash(id);
+  while (slots_[at].id != id && slots_[at].id != 0) at = (at + 1) & mask_;
+  slots_[at] = {id, row};
+}
+
+Declarations::Declarations(std::span<const capture::Declaration> declared, StringInterner& strings,
+                           std::vector<Declaration>& rows)
+    : shared_(declared.size()) {
+  rows.push_back({.kind = EventKind::kUnknown,
+                  .payload = PayloadType::kU32,
+                  .name = strings.Intern("(unknown id)")});
+  rules_.push_back({});
+
+  struct Difference {
+    uint32_t image, id, row;
+  };
+  std::vector<Difference> differences;
+  std::map<std::tuple<uint32_t, EventKind, PayloadType, StringId>, uint32_t> row_of_meaning;
+  for (const capture::Declaration& one : declared) {
+    const PayloadForm form = FormOf(one.payload);
+    const Declaration row{.id = one.event,
+                          .kind = KindOf(one.kind),
+                          .payload = form.type,
+                          .name = strings.Intern(one.name),
+                          .file = strings.Intern(one.file),
+                          .line = one.line,
+                          .colour = one.colour};
+    if (row.id == 0 || row.id > ring::kEventIdMask) continue;  // no record can carry it
+    const auto [known, is_new] = row_of_meaning.try_emplace(
+        std::tuple(row.id, row.kind, row.payload, row.name), static_cast<uint32_t>(rows.size()));
+    const uint32_t index = known->second;
+    if (is_new) {
+      rows.push_back(row);
+      rules_.push_back(form.rule);
+    }
+    const uint32_t shared = shared_.Find(row.id);
+    if (shared == IdTable::kMissing) {
+      shared_.Insert(row.id, index);
+    } else if (shared != index) {
+      differences.push_back({one.image, row.id, index});
+    }
+  }
+
+  std::ranges::stable_sort(differences, {}, &Difference::image);
+  for (size_t begin = 0; begin < differences.size();) {
+    size_t end = begin;
+    while (end < differences.size() && differences[end].image == differences[begin].image) ++end;
+    OwnTable own{differences[begin].image, IdTable(end - begin)};
+    for (size_t i = begin; i < end; ++i) own.table.Insert(differences[i].id, differences[i].row);
+    own_.push_back(std::move(own));
+    begin = end;
+  }
+}
+
+Declarations::View Declarations::OfImage(uint32_t image) const {
+  const auto own = std::ranges::lower_bound(own_, image, {}, &OwnTable::image);
+  return {&shared_, own != own_.end() && own->image == image ? &own->table : nullptr};
+}
+
+}  // namespace iket::trace

@@ -1,0 +1,392 @@
+#include "trace/decode.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "trace/clock_alignment.h"
+#include "trace/declarations.h"
+#include "trace/facts.h"
+#include "trace/launches.h"
+#include "trace/pair.h"
+#include "trace/strings.h"
+#include "trace/warp_scan.h"
+
+namespace iket::trace {
+namespace {
+
+constexpr uint32_t kMaxSms = 1u << 16;
+
+class Decoding {
+ public:
+  explicit Decoding(const capture::Capture& facts) : facts_(facts), strings_(model_.strings) {}
+
+  Result<Model> Run(std::vector<RingStream> streams) {
+    StateFacts(facts_, strings_, model_);
+    const Declarations declarations(facts_.declarations, strings_, model_.declarations);
+    if (Result<void> ready = PrepareRings(streams); !ready) return tl::unexpected(ready.error());
+
+    WarpScanner scanner(facts_, declarations, model_.events, spans_, model_.counters);
+    for (uint32_t ring = 0; ring < streams.size(); ++ring) {
+      model_.rings.suspect[ring] = scanner.Scan(streams[ring], ring) ? 1 : 0;
+    }
+    MatchGrids();
+    AlignClocks({spans_, host_ns_, clock_of_ring_, ghz_of_clock_}, model_);
+    DoubtSuspectRings();
+    MakeLaunches();
+    MakeWarps();
+    PairRanges(model_);
+    SummarizeLaunches();
+    return std::move(model_);
+  }
+
+ private:
+  // Rows of rings and clocks. Streams that cannot be are taken out.
+  Result<void> PrepareRings(std::vector<RingStream>& streams) {
+    auto place = [&](const RingStream& stream) {
+      const capture::Context* context = facts_.FindContext(stream.context);
+      const uint32_t slots = context == nullptr || context->slots_per_sm == 0
+                                 ? ring::kSlotsPerSm
+                                 : context->slots_per_sm;
+      return std::pair(stream.ring / slots, stream.ring % slots);
+    };
+    model_.counters.rings_invalid += std::erase_if(streams, [&](const RingStream& stream) {
+      const auto [sm, slot] = place(stream);
+      return !DeviceRow(facts_, stream.context) || sm >= kMaxSms || slot > UINT8_MAX;
+    });
+
+    uint64_t records = 0;
+    std::vector<uint32_t> device_of_ring, sm_of_ring;
+    for (const RingStream& stream : streams) {
+      const auto [sm, slot] = place(stream);
+      const uint32_t device = *DeviceRow(facts_, stream.context);
+      device_of_ring.push_back(device);
+      sm_of_ring.push_back(sm);
+      Device& row = model_.devices[device];
+      row.clock_count = std::max(row.clock_count, sm + 1);
+      records += AddRing(stream, static_cast<uint16_t>(sm), static_cast<uint8_t>(slot));
+    }
+    if (records >= kNoRow) {
+      return Fail(ErrorKind::kBadInput,
+                  "the capture holds {} records, more than {}: profile fewer launches, or with "
+                  "smaller rings",
+                  records, kNoRow);
+    }
+    model_.events.declaration.reserve(records);
+    model_.events.cycles.reserve(records);
+    model_.events.payload.reserve(records);
+    for (size_t i = 0; i < model_.devices.size(); ++i) {
+      Device& device = model_.devices[i];
+      device.first_clock = static_cast<uint32_t>(model_.clocks.size());
+      model_.clocks.resize(model_.clocks.size() + device.clock_count);
+      const uint32_t khz = facts_.devices[i].sm_clock_khz != 0 ? facts_.devices[i].sm_clock_khz
+                                                               : device.sm_clock_max_khz;
+      constexpr double kTypicalGhz = 1.5;
+      ghz_of_clock_.resize(model_.clocks.size(), khz == 0 ? kTypicalGhz : khz * 1e-6);
+    }
+    for (size_t i = 0; i < streams.size(); ++i) {
+      clock_of_ring_.push_back(model_.devices[device_of_ring[i]].first_clock + sm_of_ring[i]);
+    }
+    return {};
+  }
+
+  // Returns the number of records that the stream holds.
+  uint64_t AddRing(const RingStream& stream, uint16_t sm, uint8_t slot) {
+    uint64_t kept = 0, end = 0;
+    for (const Stretch& stretch : stream.stretches) {
+      kept += stretch.records.size();
+      end = stretch.end();
+    }
+    const uint64_t written = std::max(stream.written / ring::kRecordBytes, kept);
+    Rings& rings = model_.rings;
+    rings.context.push_back(stream.context);
+    rings.sm.push_back(sm);
+    rings.slot.push_back(slot);
+    rings.suspect.push_back(0);
+    rings.written.push_back(written);
+    rings.kept.push_back(kept);
+    rings.lost.push_back(written - kept);
+    rings.lost_lower_bound.push_back(stream.written_is_lower_bound ? 1 : 0);
+    Counters& counters = model_.counters;
+    counters.records_written += written;
+    counters.records_kept += kept;
+    counters.records_lost += written - kept;
+    counters.lost_is_lower_bound += stream.written_is_lower_bound ? 1 : 0;
+    counters.stale_records += stream.stale;
+    counters.rings_short += end < stream.written && !stream.written_is_lower_bound ? 1 : 0;
+    return kept;
+  }
+
+  void DoubtSuspectRings() {
+    for (WarpSpan& span : spans_) {
+      if (model_.rings.suspect[span.ring] != 0) span.flags |= kWarpSuspect;
+    }
+    model_.counters.suspect_rings =
+        static_cast<uint64_t>(std::ranges::count(model_.rings.suspect, 1));
+  }
+
+  // Finds out which grid each span is of, and which logged launch each grid was.
+  void MatchGrids() {
+    // A warp whose begin is lost has no kernel: others of its grid have.
+    std::map<std::pair<uint32_t, uint32_t>, uint32_t> kernels;
+    for (const WarpSpan& span : spans_) {
+      if (!span.has_identity || span.kernel_number == kNoRow) continue;
+      const auto key = std::pair(ContextOf(span), span.identity.grid);
+      const auto [entry, is_new] = kernels.try_emplace(key, span.kernel_number);
+      if (entry->second != span.kernel_number) entry->second = kNoRow;
+    }
+    std::vector<std::pair<Grid, uint32_t>> keyed;
+    keyed.reserve(spans_.size());
+    for (uint32_t i = 0; i < spans_.size(); ++i) {
+      const WarpSpan& span = spans_[i];
+      if (!span.has_identity) continue;
+      Grid grid{ContextOf(span), span.identity.grid, span.kernel_number};
+      if (grid.kernel == kNoRow) {
+        const auto known = kernels.find({grid.context, grid.grid_id});
+        if (known != kernels.end()) grid.kernel = known->second;
+      }
+      keyed.push_back({grid, i});
+    }
+    std::ranges::sort(keyed);
+    grid_of_span_.assign(spans_.size(), kNoRow);
+    for (const auto& [grid, span] : keyed) {
+      if (grids_.empty() || grids_.back() != grid) grids_.push_back(grid);
+      grid_of_span_[span] = static_cast<uint32_t>(grids_.size() - 1);
+    }
+    matches_ = log_.Match(grids_);
+    const size_t identified = grids_.size();
+    PlaceOrphans();
+    model_.counters.launches_unmatched =
+        static_cast<uint64_t>(std::ranges::count(std::span(matches_).first(identified), kNoRow));
+    const uint64_t matched = identified - model_.counters.launches_unmatched;
+    model_.counters.launches_unseen = log_.expected() - std::min(log_.expected(), matched);
+
+    host_ns_.resize(spans_.size());
+    for (size_t i = 0; i < spans_.size(); ++i) {
+      const uint32_t match = matches_[grid_of_span_[i]];
+      host_ns_[i] = match == kNoRow ? 0 : facts_.launches[match].host_ns;
+    }
+  }
+
+  // Warps without an identity are of the context's only launch, or of a grid of their own that
+  // stands for all that is not known.
+  void PlaceOrphans() {
+    std::map<uint32_t, uint32_t> homes;  // context -> grid
+    for (uint32_t i = 0; i < spans_.size(); ++i) {
+      if (grid_of_span_[i] != kNoRow) continue;
+      const uint32_t context = ContextOf(spans_[i]);
+      const auto [home, is_new] = homes.try_emplace(context, static_cast<uint32_t>(grids_.size()));
+      if (is_new) {
+        const uint32_t only = log_.OnlyLaunch(context);
+        const auto seen = only == kNoRow ? matches_.end() : std::ranges::find(matches_, only);
+        if (seen != matches_.end()) {
+          home->second = static_cast<uint32_t>(seen - matches_.begin());
+        } else {
+          grids_.push_back({context, 0, kNoRow});
+          matches_.push_back(kNoRow);
+        }
+      }
+      grid_of_span_[i] = home->second;
+    }
+  }
+
+  // Rows of launches, by their first moment; launch_of_span_.
+  void MakeLaunches() {
+    std::vector<double> first_ns(grids_.size(), std::numeric_limits<double>::infinity());
+    for (size_t i = 0; i < spans_.size(); ++i) {
+      double& first = first_ns[grid_of_span_[i]];
+      first = std::min(first, NsOf(spans_[i], 0));
+    }
+    std::vector<uint32_t> order(grids_.size());
+    for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::ranges::stable_sort(order, {}, [&](uint32_t grid) { return first_ns[grid]; });
+    std::vector<uint32_t> launch_of_grid(grids_.size());
+    for (uint32_t i = 0; i < order.size(); ++i) {
+      launch_of_grid[order[i]] = i;
+      AddLaunch(grids_[order[i]], matches_[order[i]]);
+    }
+    launch_of_span_.resize(spans_.size());
+    for (size_t i = 0; i < spans_.size(); ++i) {
+      launch_of_span_[i] = launch_of_grid[grid_of_span_[i]];
+    }
+  }
+
+  void AddLaunch(const Grid& grid, uint32_t match) {
+    Launch launch;
+    const uint32_t kernel = match != kNoRow ? facts_.launches[match].kernel : grid.kernel;
+    launch.kernel = kernel == kNoRow ? kNoRow : KernelRow(facts_, kernel);
+    launch.context = grid.context;
+    launch.device = *DeviceRow(facts_, grid.context);
+    launch.grid_id = grid.grid_id;
+    const uint32_t shape = match != kNoRow ? match : log_.SharedShape(grid.context, kernel);
+    if (shape != kNoRow) {
+      const capture::Launch& from = facts_.launches[shape];
+      launch.grid = {from.grid.x, from.grid.y, from.grid.z};
+      launch.block = {from.block.x, from.block.y, from.block.z};
+      launch.cluster = {from.cluster.x, from.cluster.y, from.cluster.z};
+      launch.warps_expected = WarpsExpected(launch.grid, launch.block);
+    }
+    if (match != kNoRow) {
+      const capture::Launch& from = facts_.launches[match];
+      launch.sequence = static_cast<uint32_t>(from.sequence);
+      launch.stream = from.stream;
+      launch.host_ns = static_cast<uint64_t>(from.host_ns);
+      launch.dynamic_shared_bytes = from.dynamic_shared_bytes;
+      launch.cooperative = from.cooperative;
+    }
+    model_.launches.push_back(launch);
+  }
+
+  uint32_t ContextOf(const WarpSpan& span) const { return model_.rings.context[span.ring]; }
+
+  // Cycles from a span's first record to its last moment.
+  static int64_t EndOffset(const WarpSpan& span) {
+    return span.has_end ? span.end_offset : span.last_offset;
+  }
+  double NsOf(const WarpSpan& span, int64_t offset) const {
+    return model_.clocks[clock_of_ring_[span.ring]].NsOf(
+        static_cast<uint64_t>(span.base_cycles + offset));
+  }
+
+  // Rows of warps, by launch, CTA and index; and what every event's warp is.
+  void MakeWarps() {
+    struct Row {
+      uint32_t launch;
+      uint32_t cta_zy;
+      uint32_t cta_x;
+      uint32_t index;
+      uint32_t span;
+
+      auto operator<=>(const Row&) const = default;
+    };
+    std::vector<Row> rows;
+    rows.reserve(spans_.size());
+    for (uint32_t i = 0; i < spans_.size(); ++i) {
+      const WarpSpan& span = spans_[i];
+      const uint32_t launch = launch_of_span_[i];
+      const ring::Identity& identity = span.identity;
+      const uint32_t index =
+          span.has_identity ? WarpIndex(identity, model_.launches[launch].block) : kNoRow;
+      rows.push_back(
+          {launch, uint32_t{identity.cta_z} << 16 | identity.cta_y, identity.cta_x, index, i});
+    }
+    std::ranges::sort(rows);
+
+    Warps& warps = model_.warps;
+    ReserveWarps(rows.size());
+    model_.events.warp.resize(model_.events.cycles.size());
+    for (const Row& row : rows) {
+      const uint32_t warp = static_cast<uint32_t>(warps.size());
+      const WarpSpan& span = spans_[row.span];
+      warps.launch.push_back(row.launch);
+      warps.cta_x.push_back(row.cta_x);
+      warps.cta_y.push_back(span.identity.cta_y);
+      warps.cta_z.push_back(span.identity.cta_z);
+      warps.index.push_back(row.index);
+      warps.tid_x.push_back(span.identity.tid_x);
+      warps.tid_y.push_back(span.identity.tid_y);
+      warps.tid_z.push_back(span.identity.tid_z);
+      warps.sm.push_back(model_.rings.sm[span.ring]);
+      warps.slot.push_back(model_.rings.slot[span.ring]);
+      warps.flags.push_back(span.flags);
+      warps.begin_cycles.push_back(static_cast<uint64_t>(span.base_cycles));
+      warps.end_cycles.push_back(static_cast<uint64_t>(span.base_cycles + EndOffset(span)));
+      warps.begin_ns.push_back(NsOf(span, 0));
+      warps.end_ns.push_back(NsOf(span, EndOffset(span)));
+      warps.first_event.push_back(span.first_event);
+      warps.event_count.push_back(span.event_count);
+      std::fill_n(model_.events.warp.begin() + span.first_event, span.event_count, warp);
+      CountWarp(span, model_.launches[row.launch], warp);
+    }
+  }
+
+  void ReserveWarps(size_t count) {
+    Warps& warps = model_.warps;
+    auto reserve = [count](auto&... column) { (column.reserve(count), ...); };
+    reserve(warps.launch, warps.cta_x, warps.cta_y, warps.cta_z, warps.index, warps.tid_x,
+            warps.tid_y, warps.tid_z, warps.sm, warps.slot, warps.flags, warps.begin_cycles,
+            warps.end_cycles, warps.begin_ns, warps.end_ns, warps.first_event, warps.event_count);
+  }
+
+  void CountWarp(const WarpSpan& span, Launch& launch, uint32_t warp) {
+    const bool begun = (span.flags & kWarpBeginMissing) == 0;
+    const bool ended = (span.flags & kWarpEndMissing) == 0;
+    const bool suspect = (span.flags & kWarpSuspect) != 0;
+    const double first = model_.warps.begin_ns[warp], last = model_.warps.end_ns[warp];
+    if (launch.warp_count == 0) {
+      launch.first_warp = warp;
+      launch.first_ns = first;
+      launch.last_ns = last;
+    }
+    launch.first_ns = std::min(launch.first_ns, first);
+    launch.last_ns = std::max(launch.last_ns, last);
+    ++launch.warp_count;
+    launch.warps_begun += begun ? 1 : 0;
+    launch.warps_ended += ended ? 1 : 0;
+    launch.warps_suspect += suspect ? 1 : 0;
+    launch.events_kept += span.event_count;
+    Counters& counters = model_.counters;
+    counters.warps_begin_missing += begun ? 0 : 1;
+    counters.warps_end_missing += ended ? 0 : 1;
+    counters.warps_running += (span.flags & kWarpRunning) != 0 ? 1 : 0;
+    counters.unknown_kernels += span.kernel_number != kNoRow && launch.kernel == kNoRow ? 1 : 0;
+  }
+
+  void SummarizeLaunches() {
+    for (size_t i = 0; i < spans_.size(); ++i) {
+      const WarpSpan& span = spans_[i];
+      const bool oldest_of_ring = i == 0 || spans_[i - 1].ring != span.ring;
+      if (oldest_of_ring && (span.flags & kWarpBeginMissing) != 0) {
+        model_.launches[launch_of_span_[i]].lost_at_most += model_.rings.lost[span.ring];
+      }
+    }
+    for (Launch& launch : model_.launches) {
+      const uint64_t expected = launch.warps_expected;
+      // More warps than the grid has: a graph ran several times under one %gridid.
+      if (expected == 0 || launch.warp_count > expected) continue;
+      model_.counters.warps_missing += expected - launch.warp_count;
+      const bool whole = launch.warps_begun == expected && launch.warps_ended == expected &&
+                         launch.warps_suspect == 0;
+      launch.completeness = whole ? Completeness::kComplete : Completeness::kPartial;
+    }
+  }
+
+  const capture::Capture& facts_;
+  Model model_;
+  StringInterner strings_;
+  LaunchLog log_{facts_};
+  std::vector<WarpSpan> spans_;    // ring by ring
+  std::vector<Grid> grids_;        // of the spans
+  std::vector<uint32_t> matches_;  // of each grid in facts_.launches
+  std::vector<uint32_t> grid_of_span_;
+  std::vector<int64_t> host_ns_;          // of each span's launch; 0 unknown
+  std::vector<uint32_t> launch_of_span_;  // row of Model::launches
+  std::vector<uint32_t> clock_of_ring_;   // row of Model::clocks
+  std::vector<double> ghz_of_clock_;      // nominal
+};
+
+}  // namespace
+
+Result<Model> Decoder::Finish() {
+  std::vector<RingStream> streams = rings_.Streams([&](uint32_t index) -> uint64_t {
+    const capture::Context* context = facts_.FindContext(index);
+    return context == nullptr ? 0 : context->ring_bytes;
+  });
+  return Decoding(facts_).Run(std::move(streams));
+}
+
+Result<Model> Decode(const capture::Reader& reader) {
+  Decoder decoder(reader.capture());
+  const capture::RingWalk walk = reader.ForEachRingBlock([&](const capture::RingBlock& block) {
+    decoder.Add(block);
+    return true;
+  });
+  Result<Model> model = decoder.Finish();
+  if (model) model->counters.chunks_damaged += walk.blocks_malformed;
+  return model;
+}
+
+}  // namespace iket::trace

@@ -1,0 +1,34 @@
+// decode.h: from a capture to the columnar model.
+//
+// Nothing in a capture is trusted: any bytes give a model, and what did not fit is in its counters.
+// The one error is a capture with more records than rows have numbers (2^32, 64 GiB).
+//
+// Cost: see bench/postprocess_bench.cpp; memory is the ring records once, plus the model (24 bytes
+// an event, 44 a range).
+#pragma once
+
+#include "base/error.h"
+#include "capture/reader.h"
+#include "trace/model.h"
+#include "trace/ring_stream.h"
+
+namespace iket::trace {
+
+// Takes the rings of a capture as they come. Once: Add any number of times, then Finish.
+class Decoder {
+ public:
+  // `facts` must outlive the decoder.
+  explicit Decoder(const capture::Capture& facts) : facts_(facts) {}
+
+  void Add(const capture::RingBlock& block) { rings_.Add(block); }
+  Result<Model> Finish();
+
+ private:
+  const capture::Capture& facts_;
+  RingCollector rings_;
+};
+
+// All of it: reads the rings of the capture, decodes, aligns clocks, pairs ranges.
+Result<Model> Decode(const capture::Reader& reader);
+
+}  // namespace iket::trace

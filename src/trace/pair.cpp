@@ -1,0 +1,185 @@
+#include "trace/pair.h"
+
+#include <algorithm>
+#include <array>
+#include <bitset>
+#include <span>
+
+namespace iket::trace {
+namespace {
+
+class Pairing {
+ public:
+  explicit Pairing(Model& model) : model_(model) {
+    for (const Declaration& declaration : model.declarations) {
+      meanings_.push_back({declaration.kind, declaration.name});
+    }
+  }
+
+  void Run() {
+    Reserve();
+    Warps& warps = model_.warps;
+    warps.first_range.resize(warps.size());
+    warps.range_count.resize(warps.size());
+    warps.first_mark.resize(warps.size());
+    warps.mark_count.resize(warps.size());
+    for (uint32_t warp = 0; warp < warps.size(); ++warp) {
+      warps.first_range[warp] = ranges_;
+      warps.first_mark[warp] = marks_;
+      PairWarp(warp);
+      warps.range_count[warp] = ranges_ - warps.first_range[warp];
+      warps.mark_count[warp] = marks_ - warps.first_mark[warp];
+    }
+    Resize(ranges_);
+    model_.marks.event.resize(marks_);
+  }
+
+ private:
+  struct Meaning {
+    EventKind kind;
+    StringId name;
+  };
+  struct Open {
+    StringId name;
+    uint32_t range;
+    uint16_t depth;
+    bool scoped;  // of kRangeBegin
+  };
+
+  // Makes room for all ranges and marks at once.
+  void Reserve() {
+    std::vector<uint32_t> events_of(meanings_.size());
+    for (uint32_t row : model_.events.declaration) ++events_of[row];
+    size_t opens = 0, marks = 0;
+    for (size_t row = 0; row < meanings_.size(); ++row) {
+      const EventKind kind = meanings_[row].kind;
+      if (kind == EventKind::kPush || kind == EventKind::kRangeBegin) opens += events_of[row];
+      if (kind == EventKind::kMark || kind == EventKind::kUnknown) marks += events_of[row];
+    }
+    Resize(opens);
+    model_.marks.event.resize(marks);
+  }
+
+  void Resize(size_t size) {
+    Ranges& ranges = model_.ranges;
+    ranges.warp.resize(size);
+    ranges.declaration.resize(size);
+    ranges.begin_cycles.resize(size);
+    ranges.end_cycles.resize(size);
+    ranges.payload.resize(size);
+    ranges.depth.resize(size);
+    ranges.flags.resize(size);
+    ranges.begin_event.resize(size);
+    ranges.end_event.resize(size);
+  }
+
+  void PairWarp(uint32_t warp) {
+    const uint32_t first = model_.warps.first_event[warp];
+    const uint32_t last = first + model_.warps.event_count[warp];
+    const uint32_t* declaration = model_.events.declaration.data();
+    overflow_ = 0;
+    for (uint32_t event = first; event < last; ++event) {
+      const Meaning meaning = meanings_[declaration[event]];
+      switch (meaning.kind) {
+        case EventKind::kMark:
+        case EventKind::kUnknown:
+          model_.marks.event[marks_++] = event;
+          break;
+        case EventKind::kPush:
+          OpenRange(warp, event, meaning.name, false);
+          break;
+        case EventKind::kRangeBegin:
+          OpenRange(warp, event, meaning.name, true);
+          break;
+        case EventKind::kPop:
+          if (overflow_ != 0) {
+            --overflow_;  // the innermost open range is one of those left out
+          } else {
+            CloseRange(warp, event, [](const Open& open) { return !open.scoped; });
+          }
+          break;
+        case EventKind::kRangeEnd:
+          CloseRange(warp, event, [name = meaning.name](const Open& open) {
+            return open.scoped && open.name == name;
+          });
+          break;
+      }
+    }
+    for (const Open& open : std::span(stack_).first(depth_)) {
+      model_.ranges.end_cycles[open.range] = model_.warps.end_cycles[warp];
+      model_.ranges.end_event[open.range] = kNoRow;
+      model_.ranges.flags[open.range] |= kRangeUnclosed;
+    }
+    model_.counters.unclosed_ranges += depth_;
+    depth_ = 0;
+    in_order_ = true;
+  }
+
+  void OpenRange(uint32_t warp, uint32_t event, StringId name, bool scoped) {
+    if (depth_ == kMaxDepth) {
+      ++model_.counters.depth_overflows;
+      overflow_ += scoped ? 0 : 1;
+      return;
+    }
+    const uint16_t depth = in_order_ ? static_cast<uint16_t>(depth_) : LowestFreeDepth();
+    Ranges& ranges = model_.ranges;
+    const uint32_t range = ranges_++;
+    ranges.warp[range] = warp;
+    ranges.declaration[range] = model_.events.declaration[event];
+    ranges.begin_cycles[range] = model_.events.cycles[event];
+    ranges.payload[range] = model_.events.payload[event];
+    ranges.depth[range] = depth;
+    ranges.begin_event[range] = event;
+    stack_[depth_++] = {name, range, depth, scoped};
+  }
+
+  template <typename Matches>
+  void CloseRange(uint32_t warp, uint32_t event, Matches&& matches) {
+    uint32_t at = depth_;
+    while (at > 0 && !matches(stack_[at - 1])) --at;
+    if (at == 0) {
+      model_.unmatched_ends.push_back(event);
+      const bool lossy = (model_.warps.flags[warp] & kWarpBeginMissing) != 0;
+      ++(lossy ? model_.counters.unmatched_ends_lossy : model_.counters.unmatched_ends);
+      return;
+    }
+    const uint32_t range = stack_[at - 1].range;
+    model_.ranges.end_cycles[range] = model_.events.cycles[event];
+    model_.ranges.end_event[range] = event;
+    if (at != depth_) {
+      ++model_.counters.crossed_closes;
+      model_.ranges.flags[range] |= kRangeCrossed;
+      for (uint32_t above = at; above < depth_; ++above) {
+        model_.ranges.flags[stack_[above].range] |= kRangeCrossed;
+        stack_[above - 1] = stack_[above];
+      }
+      in_order_ = false;
+    }
+    --depth_;
+    if (depth_ == 0) in_order_ = true;
+  }
+
+  // Ranges of a divergent warp keep their depths when one below them closes.
+  uint16_t LowestFreeDepth() const {
+    std::bitset<kMaxDepth> taken;
+    for (const Open& open : std::span(stack_).first(depth_)) taken.set(open.depth);
+    uint16_t depth = 0;
+    while (taken[depth]) ++depth;
+    return depth;
+  }
+
+  Model& model_;
+  std::vector<Meaning> meanings_;
+  std::array<Open, kMaxDepth> stack_ = {};
+  uint32_t depth_ = 0;
+  bool in_order_ = true;   // the range at stack_[i] has depth i
+  uint32_t overflow_ = 0;  // pushes left out and not popped yet
+  uint32_t ranges_ = 0;
+  uint32_t marks_ = 0;
+};
+
+}  // namespace
+
+void PairRanges(Model& model) { Pairing(model).Run(); }
+
+}  // namespace iket::trace

@@ -1,0 +1,27 @@
+// pair.h: from events to ranges and marks.
+//
+// A warp has one stack. A push opens a range and a pop closes the innermost pushed one; the begin
+// of a scoped range opens one and its end, which has the same name, closes the innermost of that
+// name. A close that finds others on top of its range closes its own and leaves the others open:
+// the lane groups of a divergent warp take turns in one ring. It is counted, and all of them carry
+// kRangeCrossed. What two groups cannot tell apart is two nameless pops: name such ranges.
+//
+// A close without its open is kept in Model::unmatched_ends and counted. A range without its close
+// ends at its warp's last moment and carries kRangeUnclosed.
+//
+// Cost: two passes over the events, no allocation an event.
+#pragma once
+
+#include "trace/model.h"
+
+namespace iket::trace {
+
+// Ranges open at once in one warp. Deeper ones are counted in depth_overflows and left out: they
+// come of a push in a loop whose pop is missing, and would make the search for a name long.
+inline constexpr uint32_t kMaxDepth = 1024;
+
+// Fills Model::ranges, marks, unmatched_ends and their counters, and of each warp first_range,
+// range_count, first_mark, mark_count. Needs all other columns of warps and events but `warp`.
+void PairRanges(Model& model);
+
+}  // namespace iket::trace

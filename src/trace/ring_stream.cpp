@@ -1,0 +1,284 @@
+#include "trace/ring_stream.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <tuple>
+
+namespace iket::trace {
+namespace {
+
+using ring::KindOf;
+using ring::kRecordBytes;
+using ring::Record;
+using ring::RecordKind;
+
+// Positions above this are no count of bytes that a GPU could have written.
+constexpr uint64_t kMaxPosition = uint64_t{1} << 62;
+
+bool SameRecord(const Record& a, const Record& b) { return std::memcmp(&a, &b, sizeof(a)) == 0; }
+
+bool StepsBack(const Record& before, const Record& after) {
+  return static_cast<int32_t>(after.clock - before.clock) < 0;
+}
+
+bool IsYounger(const Record& record, uint32_t clock) {
+  return static_cast<int32_t>(record.clock - clock) > 0;
+}
+
+bool HasClock(const Record& record) {
+  return KindOf(record) == RecordKind::kEvent || KindOf(record) == RecordKind::kBegin;
+}
+
+// Number of leading events of `records` whose clocks do not fall, the first one not behind `clock`.
+size_t LeadingEvents(std::span<const Record> records, uint32_t clock) {
+  size_t count = 0;
+  for (const Record& record : records) {
+    if (KindOf(record) != RecordKind::kEvent) break;
+    if (static_cast<int32_t>(record.clock - clock) < 0) break;
+    clock = record.clock;
+    ++count;
+  }
+  return count;
+}
+
+// What follows the cursor.
+struct Beyond {
+  size_t count = 0;  // leading candidates that a running warp wrote
+  bool running = false;
+};
+
+// A warp that started at the cursor: its begin knows the end that the header has (a begin of an
+// older lap knows another one), and its identity is the header's.
+Beyond StartedAtCursor(std::span<const Record> candidates, const ring::RingHeader& header) {
+  if (candidates.size() < 2) return {};
+  const Record& begin = candidates[0];
+  if (KindOf(begin) != RecordKind::kBegin || begin.high != header.end_clock) return {};
+  if (KindOf(candidates[1]) != RecordKind::kIdentity) return {};
+  if (!SameRecord(candidates[1], header.identity)) return {};
+  return {2 + LeadingEvents(candidates.subspan(2), begin.clock), true};
+}
+
+// A warp of which some lanes have ended, at the cursor, while others go on: their events are
+// younger than that end, and what follows them is older.
+Beyond GoesOnAtCursor(std::span<const Record> candidates, const ring::RingHeader& header) {
+  const size_t count = LeadingEvents(candidates, header.end_clock);
+  if (count == 0 || count == candidates.size()) return {};
+  const Record& newest = candidates[count - 1];
+  size_t next = count;
+  if (KindOf(candidates[next]) == RecordKind::kIdentity) ++next;
+  if (next == candidates.size() || !HasClock(candidates[next])) return {};
+  const Record& older = candidates[next];
+  // A begin may be younger for all that is known: the end that it remembers may not.
+  const uint32_t older_clock = KindOf(older) == RecordKind::kBegin ? older.high : older.clock;
+  return IsYounger(newest, older_clock) ? Beyond{count, true} : Beyond{};
+}
+
+// Where a ring that holds a single running warp, which has overwritten its own begin, steps back:
+// the index of its oldest record. Nothing if it is no such ring.
+std::optional<size_t> OldestOfLapped(std::span<const Record> circle,
+                                     const ring::RingHeader& header) {
+  if (!IsYounger(circle.back(), header.end_clock)) return std::nullopt;
+  if (circle.size() > 2 && KindOf(circle[0]) == RecordKind::kEvent &&
+      SameRecord(circle[1], header.identity) &&
+      LeadingEvents(circle.subspan(2), circle[2].clock) == circle.size() - 2) {
+    return 1;  // its begin was the last record to be overwritten
+  }
+  std::optional<size_t> oldest;
+  for (size_t i = 0; i < circle.size(); ++i) {
+    if (KindOf(circle[i]) != RecordKind::kEvent) return std::nullopt;
+    if (i > 0 && StepsBack(circle[i - 1], circle[i])) {
+      if (oldest) return std::nullopt;
+      oldest = i;
+    }
+  }
+  return oldest;
+}
+
+// The whole ring, turned so that circle[0] stands where the cursor points.
+UnfoldedRing UnfoldWholeRing(const capture::RingRow& row, uint64_t ring_bytes, uint64_t cursor) {
+  UnfoldedRing result;
+  const size_t count = row.records.size();
+  const size_t shift = static_cast<size_t>((cursor - row.first) % ring_bytes / kRecordBytes);
+  std::span<const Record> circle = row.records;
+  if (shift != 0) {
+    result.rotated.assign(row.records.begin(), row.records.end());
+    std::rotate(result.rotated.begin(), result.rotated.begin() + static_cast<ptrdiff_t>(shift),
+                result.rotated.end());
+    circle = result.rotated;
+  }
+
+  Beyond beyond = StartedAtCursor(circle, row.header);
+  if (!beyond.running) {
+    if (const std::optional<size_t> oldest = OldestOfLapped(circle, row.header)) {
+      std::vector<Record> turned(count);
+      std::ranges::rotate_copy(circle, circle.begin() + static_cast<ptrdiff_t>(*oldest),
+                               turned.begin());
+      result.rotated = std::move(turned);
+      // Its newest record stands before the oldest, a lap behind the begin at the least.
+      result.written = cursor + (count + *oldest) * kRecordBytes;
+      result.running = {result.written - ring_bytes, result.rotated};
+      result.is_running = result.lapped = true;
+      return result;
+    }
+    if (cursor != 0) beyond = GoesOnAtCursor(circle, row.header);
+  }
+  const size_t ever = static_cast<size_t>(std::min<uint64_t>(cursor / kRecordBytes, count));
+  const size_t kept = std::min(ever, count - beyond.count);
+  result.is_running = beyond.running;
+  result.running = {cursor, circle.first(beyond.count)};
+  result.ended = {cursor - kept * kRecordBytes, circle.last(kept)};
+  result.written = cursor + beyond.count * kRecordBytes;
+  return result;
+}
+
+}  // namespace
+
+UnfoldedRing UnfoldRing(const capture::RingRow& row, uint64_t ring_bytes) {
+  const uint64_t bytes = row.records.size() * kRecordBytes;
+  const uint32_t ahead = static_cast<uint32_t>(row.written) - row.header.cursor;
+  const bool positions_hold = (row.first | row.written) % kRecordBytes == 0 &&
+                              row.written < kMaxPosition && row.first <= row.written &&
+                              bytes <= row.written - row.first;
+  const bool header_fits =
+      ahead % kRecordBytes == 0 && ahead <= row.written && (ring_bytes == 0 || ahead <= ring_bytes);
+  if (!positions_hold || !header_fits) {
+    // Take the records as they are, and say that something is wrong.
+    UnfoldedRing result;
+    result.ended = {positions_hold ? row.first : 0, row.records};
+    result.written = positions_hold ? row.written : bytes;
+    result.suspect = true;
+    return result;
+  }
+  const bool whole = ring_bytes % kRecordBytes == 0 && bytes == ring_bytes && bytes != 0;
+  const uint64_t cursor = row.written - ahead;
+  if (whole) return UnfoldWholeRing(row, ring_bytes, cursor);
+
+  UnfoldedRing result;
+  const uint64_t final_bytes = cursor > row.first ? cursor - row.first : 0;
+  const size_t final_count =
+      static_cast<size_t>(std::min<uint64_t>(final_bytes / kRecordBytes, row.records.size()));
+  result.ended = {row.first, row.records.first(final_count)};
+  result.written = cursor;
+  const std::span<const Record> candidates = row.records.subspan(final_count);
+  if (row.first + final_count * kRecordBytes == cursor) {
+    Beyond beyond = StartedAtCursor(candidates, row.header);
+    if (!beyond.running && cursor != 0) beyond = GoesOnAtCursor(candidates, row.header);
+    result.is_running = beyond.running;
+    result.running = {cursor, candidates.first(beyond.count)};
+    result.written += beyond.count * kRecordBytes;
+  }
+  result.stale = candidates.size() - result.running.records.size();
+  return result;
+}
+
+void RingCollector::Add(const capture::RingBlock& block) {
+  size_t total = 0;
+  for (const capture::RingRow& row : block.rows) total += row.records.size();
+  Record* next = nullptr;
+  if (total != 0) {
+    memory_.push_back(std::make_unique_for_overwrite<Record[]>(total));
+    next = memory_.back().get();
+  }
+  for (const capture::RingRow& row : block.rows) {
+    Reading reading{block.moment.context, block.moment.number, readings_.size(), row};
+    if (!row.records.empty()) {
+      std::memcpy(next, row.records.data(), row.records.size_bytes());
+      reading.row.records = {next, row.records.size()};
+      next += row.records.size();
+    }
+    readings_.push_back(reading);
+  }
+}
+
+void RingCollector::SortReadings() {
+  auto key = [](const Reading& reading) {
+    return std::tuple(reading.context, reading.row.ring, reading.moment, reading.order);
+  };
+  std::ranges::sort(readings_, [&](const Reading& a, const Reading& b) { return key(a) < key(b); });
+}
+
+RingStream RingCollector::Assemble(size_t begin, size_t end, uint64_t ring_bytes) {
+  RingStream stream;
+  stream.context = readings_[begin].context;
+  stream.ring = readings_[begin].row.ring;
+
+  // Stretches by their first position; a later reading takes the place of what it covers.
+  std::map<uint64_t, Stretch> placed;
+  auto place = [&](const Stretch& stretch) {
+    if (stretch.records.empty()) return;
+    auto next = placed.lower_bound(stretch.first);
+    if (next != placed.begin()) {
+      Stretch& before = std::prev(next)->second;
+      if (before.end() > stretch.end()) {
+        const size_t offset = static_cast<size_t>((stretch.end() - before.first) / kRecordBytes);
+        placed[stretch.end()] = {stretch.end(), before.records.subspan(offset)};
+      }
+      if (before.end() > stretch.first) {
+        before.records = before.records.first(
+            static_cast<size_t>((stretch.first - before.first) / kRecordBytes));
+      }
+    }
+    while (next != placed.end() && next->second.end() <= stretch.end()) next = placed.erase(next);
+    if (next != placed.end() && next->first < stretch.end()) {
+      Stretch tail = next->second;
+      tail.records =
+          tail.records.subspan(static_cast<size_t>((stretch.end() - tail.first) / kRecordBytes));
+      tail.first = stretch.end();
+      placed.erase(next);
+      placed[tail.first] = tail;
+    }
+    placed[stretch.first] = stretch;
+  };
+
+  for (size_t i = begin; i < end;) {
+    // The pieces of one moment are one reading.
+    capture::RingRow row = readings_[i].row;
+    size_t after = i + 1;
+    size_t total = row.records.size();
+    while (after < end && readings_[after].moment == readings_[i].moment &&
+           readings_[after].row.first == row.first + total * kRecordBytes) {
+      total += readings_[after].row.records.size();
+      ++after;
+    }
+    if (after > i + 1) {
+      memory_.push_back(std::make_unique_for_overwrite<Record[]>(total));
+      Record* next = memory_.back().get();
+      row.records = {next, total};
+      for (size_t piece = i; piece < after; ++piece) {
+        next = std::ranges::copy(readings_[piece].row.records, next).out;
+      }
+    }
+    i = after;
+
+    UnfoldedRing unfolded = UnfoldRing(row, ring_bytes);
+    if (!unfolded.rotated.empty()) {
+      // The parts may refer to `rotated`: give it a home as long as ours.
+      const Record* from = unfolded.rotated.data();
+      memory_.push_back(std::make_unique_for_overwrite<Record[]>(unfolded.rotated.size()));
+      Record* to = memory_.back().get();
+      std::ranges::copy(unfolded.rotated, to);
+      for (Stretch* part : {&unfolded.ended, &unfolded.running}) {
+        if (part->records.empty()) continue;
+        const auto offset = part->records.data() - from;
+        part->records = {to + offset, part->records.size()};
+      }
+    }
+    place(unfolded.ended);
+    place(unfolded.running);
+    stream.header = row.header;
+    stream.written = unfolded.written;
+    stream.written_is_lower_bound = unfolded.is_running && unfolded.lapped;
+    stream.running = unfolded.is_running;
+    stream.lapped = unfolded.lapped;
+    stream.suspect |= unfolded.suspect;
+    stream.stale += unfolded.stale;
+  }
+  for (const auto& [first, stretch] : placed) {
+    if (!stretch.records.empty()) stream.stretches.push_back(stretch);
+  }
+  return stream;
+}
+
+}  // namespace iket::trace

@@ -1,0 +1,104 @@
+// ring_stream.h: from the rows of a capture to each ring's stream of records, oldest first.
+//
+// A ring is a circle that warps wrote into, perhaps while it was read, perhaps several times. Here
+// it becomes a stream with positions (docs/design/recording.md, section 5): what ended warps wrote
+// is final; behind the header's cursor follows what a still running warp wrote, told from an older
+// lap by its clock. Where two readings hold the same position, the later one counts.
+//
+// What a row may look like. `written` equals the header's cursor (mod 2^32): the records end there,
+// and all are final. If they are the whole ring, the oldest of them may have been overwritten by a
+// running warp: this is seen. `written` is past the cursor: the records behind the cursor are
+// candidates, of a running warp or of an older lap. A whole ring may start anywhere.
+//
+// Cost: one copy of the records; a few comparisons a ring.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "capture/content.h"
+#include "ring/layout.h"
+#include "ring/record.h"
+
+namespace iket::trace {
+
+// Records at positions [first, first + 16 * records.size()) of a ring's stream.
+struct Stretch {
+  uint64_t first = 0;
+  std::span<const ring::Record> records;
+
+  uint64_t end() const { return first + records.size() * ring::kRecordBytes; }
+};
+
+// One ring, put together.
+struct RingStream {
+  uint32_t context = 0;
+  uint32_t ring = 0;  // SM * slots per SM + slot
+  ring::RingHeader header = {};
+  uint64_t written = 0;  // bytes; at least as many if `written_is_lower_bound`
+  bool written_is_lower_bound = false;
+  bool running = false;  // the last warp had not ended
+  bool lapped = false;   // and it has overwritten its own begin
+  bool suspect = false;  // the header and the records contradict each other
+  uint64_t stale = 0;    // records beyond the cursor that are of an older lap, or of nobody
+  std::vector<Stretch> stretches;  // ascending, disjoint
+};
+
+// What one reading of a ring says, before readings are put together.
+struct UnfoldedRing {
+  Stretch ended;                      // of warps up to the cursor
+  Stretch running;                    // behind the cursor
+  std::vector<ring::Record> rotated;  // keeps `running` alive where it wraps around
+  uint64_t written = 0;
+  bool is_running = false;
+  bool lapped = false;
+  bool suspect = false;
+  uint64_t stale = 0;
+};
+
+// Takes one reading apart. `row` is untrusted; `ring_bytes` is 0 if not known.
+UnfoldedRing UnfoldRing(const capture::RingRow& row, uint64_t ring_bytes);
+
+// Collects rows and puts them together.
+class RingCollector {
+ public:
+  // Copies what it needs. Rows of a ring come in the order of their positions within a moment.
+  void Add(const capture::RingBlock& block);
+
+  // The rings in the order of (context, ring). `ring_bytes(context)` is 0 if not known. Streams
+  // refer to memory of this object.
+  template <typename RingBytes>
+  std::vector<RingStream> Streams(RingBytes&& ring_bytes) {
+    std::vector<RingStream> streams;
+    SortReadings();
+    for (size_t begin = 0; begin < readings_.size();) {
+      size_t end = begin;
+      while (end < readings_.size() && SameRing(readings_[begin], readings_[end])) ++end;
+      streams.push_back(Assemble(begin, end, ring_bytes(readings_[begin].context)));
+      begin = end;
+    }
+    return streams;
+  }
+
+ private:
+  struct Reading {
+    uint32_t context = 0;
+    uint64_t moment = 0;
+    uint64_t order = 0;  // of arrival
+    capture::RingRow row;
+  };
+
+  static bool SameRing(const Reading& a, const Reading& b) {
+    return a.context == b.context && a.row.ring == b.row.ring;
+  }
+  void SortReadings();
+  RingStream Assemble(size_t begin, size_t end, uint64_t ring_bytes);
+
+  std::vector<Reading> readings_;
+  std::vector<std::unique_ptr<ring::Record[]>> memory_;
+};
+
+}  // namespace iket::trace

@@ -1,0 +1,20 @@
+// timer_widening.h: the 64-bit %globaltimer of each begin, from its low word. Private to the room.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "trace/warp_scan.h"
+
+namespace iket::trace {
+
+// The latest time not after `later_ns` whose low word is `low`, moved back by as many ranges of the
+// low word (4.3 s) as bring it nearest to at least `at_least_ns` before `later_ns`.
+uint64_t WidenBackwards(uint64_t later_ns, uint32_t low, double at_least_ns);
+
+// Fills begin_timer_ns of the spans of one ring, oldest first. `host_ns` is of their launches, 0
+// unknown; `reference_ns` is a time of this capture, for rings whose header has none.
+void WidenTimers(std::span<WarpSpan> ring, std::span<const int64_t> host_ns, double ghz,
+                 uint64_t reference_ns);
+
+}  // namespace iket::trace

@@ -1,0 +1,202 @@
+#include "trace/warp_scan.h"
+
+#include <algorithm>
+
+namespace iket::trace {
+namespace {
+
+using ring::KindOf;
+using ring::Record;
+using ring::RecordKind;
+
+// The record after `at`, if it is of `kind`.
+const Record* Next(std::span<const Record> records, size_t at, RecordKind kind) {
+  if (at + 1 >= records.size() || KindOf(records[at + 1]) != kind) return nullptr;
+  return &records[at + 1];
+}
+
+}  // namespace
+
+WarpScanner::WarpScanner(const capture::Capture& facts, const Declarations& declarations,
+                         Events& events, std::vector<WarpSpan>& spans, Counters& counters)
+    : facts_(facts),
+      declarations_(declarations),
+      events_(events),
+      spans_(spans),
+      counters_(counters) {}
+
+bool WarpScanner::Scan(const RingStream& stream, uint32_t ring_row) {
+  ring_row_ = ring_row;
+  suspect_ = stream.suspect;
+  uint64_t position = 0;
+  for (const Stretch& stretch : stream.stretches) {
+    after_loss_ = stretch.first != position;
+    if (after_loss_ && open_) Close();  // its middle is lost: what follows cannot be told to be its
+    position = stretch.end();
+    ScanStretch(stretch.records);
+  }
+  Finish(stream);
+  return suspect_;
+}
+
+void WarpScanner::ScanStretch(std::span<const Record> records) {
+  if (ids_.size() < pending_ + records.size()) {
+    const size_t size = pending_ + records.size();
+    ids_.resize(size);
+    offsets_.resize(size);
+    payloads_.resize(size);
+  }
+  for (size_t i = 0; i < records.size();) {
+    const Record& record = records[i];
+    if (static_cast<int32_t>(record.tag) > 0) {
+      if (!open_) [[unlikely]] {
+        if (!after_loss_) suspect_ = true;  // an event of nobody
+        Open(record.clock);
+      }
+      Advance(record.clock);
+      ids_[pending_] = record.tag;
+      offsets_[pending_] = static_cast<uint64_t>(offset_);
+      payloads_[pending_] = static_cast<uint64_t>(record.high) << 32 | record.low;
+      ++pending_;
+      ++i;
+    } else {
+      i = OnRecord(records, i);
+    }
+    after_loss_ = false;
+  }
+}
+
+void WarpScanner::Advance(uint32_t clock) {
+  const int32_t step = static_cast<int32_t>(clock - clock_);
+  span_.back_steps += step < 0 ? 1 : 0;
+  offset_ += step;
+  clock_ = clock;
+}
+
+// Returns the index of the next record to look at.
+size_t WarpScanner::OnRecord(std::span<const Record> records, size_t at) {
+  switch (KindOf(records[at])) {
+    case RecordKind::kBegin:
+      return OnBegin(records, at);
+    case RecordKind::kIdentity:
+      if (after_loss_ && at + 1 < records.size() && KindOf(records[at + 1]) == RecordKind::kEvent) {
+        // Its begin was the newest record that was overwritten.
+        Open(records[at + 1].clock);
+        span_.identity = ring::IdentityOf(records[at]);
+        span_.has_identity = true;
+      } else {
+        // The only rest of a warp that recorded nothing else, if the loss ends here.
+        counters_.orphan_identities += after_loss_ ? 0 : 1;
+      }
+      return at + 1;
+    case RecordKind::kEvent:
+    case RecordKind::kUnknown:
+      break;
+  }
+  ++counters_.unknown_records;
+  return at + 1;
+}
+
+size_t WarpScanner::OnBegin(std::span<const Record> records, size_t at) {
+  const Record& begin = records[at];
+  if (open_) {
+    SetEnd(begin.high);
+    Close();
+  }
+  Open(begin.clock);
+  span_.flags = 0;
+  span_.has_begin = true;
+  span_.kernel_number = ring::KernelOf(begin.tag);
+  span_.begin_timer_low = begin.low;
+  span_.previous_end = begin.high;
+  const Record* identity = Next(records, at, RecordKind::kIdentity);
+  if (identity == nullptr) {
+    ++counters_.missing_identities;
+    return at + 1;
+  }
+  span_.identity = ring::IdentityOf(*identity);
+  span_.has_identity = true;
+  return at + 2;
+}
+
+void WarpScanner::SetEnd(uint32_t clock) {
+  // A warp that never ended leaves the end of the one before it.
+  if (span_.has_begin && clock == span_.previous_end) return;
+  span_.has_end = true;
+  span_.end_clock = clock;
+}
+
+void WarpScanner::Open(uint32_t clock) {
+  span_ = WarpSpan{.ring = ring_row_, .flags = kWarpBeginMissing, .first_clock = clock};
+  open_ = true;
+  clock_ = clock;
+  offset_ = 0;
+}
+
+// The newest warp of the ring is the one that the header knows.
+void WarpScanner::Finish(const RingStream& stream) {
+  if (!open_) return;
+  const ring::RingHeader& header = stream.header;
+  if (!span_.has_identity && KindOf(header.identity) == RecordKind::kIdentity) {
+    span_.identity = ring::IdentityOf(header.identity);
+    span_.has_identity = true;
+  }
+  if (!stream.running) {
+    SetEnd(header.end_clock);
+    span_.has_end_timer = span_.has_end;
+    span_.end_timer_ns = header.end_timer();
+  } else {
+    span_.flags |= kWarpRunning;
+    // Without its begin at the cursor, the header's end is one of some of its own lanes.
+    const bool own_end =
+        !stream.lapped && !(span_.has_begin && span_.previous_end == header.end_clock);
+    if (own_end) span_.flags |= kWarpPartialExit;
+    if (stream.header.cursor != 0 || stream.header.end_timer() != 0) {
+      span_.header_end_known = true;
+      span_.end_clock = header.end_clock;
+      span_.end_timer_ns = header.end_timer();
+    }
+  }
+  Close();
+}
+
+void WarpScanner::Close() {
+  span_.last_offset = offset_;
+  if (span_.has_end) {
+    span_.end_offset = offset_ + static_cast<int64_t>(span_.end_clock - clock_);
+  } else {
+    span_.flags |= kWarpEndMissing;
+  }
+  AppendEvents();
+  if (!span_.has_identity) {
+    span_.flags |= kWarpOrphan;
+    counters_.orphan_records += span_.event_count;
+  }
+  spans_.push_back(span_);
+  open_ = false;
+}
+
+void WarpScanner::AppendEvents() {
+  span_.first_event = static_cast<uint32_t>(events_.cycles.size());
+  span_.event_count = static_cast<uint32_t>(pending_);
+  const capture::Kernel* kernel =
+      span_.kernel_number == kNoRow ? nullptr : facts_.FindKernel(span_.kernel_number);
+  const Declarations::View view = declarations_.OfImage(kernel == nullptr ? kNoRow : kernel->image);
+  uint64_t unknown = 0;
+  for (size_t i = 0; i < pending_; ++i) {
+    const uint32_t id = ids_[i];
+    const uint32_t row = view.Find(id);
+    const bool known = row != IdTable::kMissing;
+    unknown += known ? 0 : 1;
+    ids_[i] = row;
+    payloads_[i] = known ? declarations_.Rule(row).Apply(payloads_[i]) : id;
+  }
+  counters_.unknown_ids += unknown;
+  const auto count = static_cast<ptrdiff_t>(pending_);
+  events_.declaration.insert(events_.declaration.end(), ids_.begin(), ids_.begin() + count);
+  events_.cycles.insert(events_.cycles.end(), offsets_.begin(), offsets_.begin() + count);
+  events_.payload.insert(events_.payload.end(), payloads_.begin(), payloads_.begin() + count);
+  pending_ = 0;
+}
+
+}  // namespace iket::trace
