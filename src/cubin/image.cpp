@@ -110,14 +110,11 @@ Result<void> Image::SetSectionData(uint32_t section, std::vector<std::byte> data
     return Fail(ErrorKind::kUsage, "cubin: section {} has no bytes in the file",
                 sections_[section].name);
   }
+  if (IsManaged(section)) {
+    return Fail(ErrorKind::kUsage, "cubin: section {} changes with its symbols and names only",
+                sections_[section].name);
+  }
   uint32_t i = section;
-  do {
-    if (IsManaged(i)) {
-      return Fail(ErrorKind::kUsage, "cubin: section {} changes with its symbols and names only",
-                  sections_[i].name);
-    }
-    i = next_sharing_[i];
-  } while (i != section);
   const auto kept = Keep(std::move(data));
   do {
     sections_[i].data = kept;

@@ -2,7 +2,8 @@
 //
 // Guarantees
 // - Parse accepts only what Serialize can write back: every section, header table and segment lies
-//   inside the file, and two sections share bytes only if they name exactly the same ones.
+//   inside the file, and two sections share bytes only if they name exactly the same ones and are
+//   no symbol or string tables.
 // - Serialize of an unedited image returns the very bytes that were parsed.
 // - Indices never change: sections and symbols are added at the end, nothing is renumbered.
 // - Serialize lays the file out anew: sections keep their order, offsets follow from sizes and
@@ -10,11 +11,11 @@
 //   before. Sections that shared their bytes with an edited one (the sm_100 `.nv.merc.*` clones of
 //   constants) go on sharing them.
 // - Nothing throws on bad bytes, nothing is printed, no global state. Memory: the file once, plus
-//   about 160 bytes a section and 64 bytes a symbol, plus the edits.
+//   about 120 bytes a section and 48 bytes a symbol, plus the edits.
 //
 // Lifetime: every name and every span handed out stays valid as long as the image or any copy of it
-// lives, also across edits (an edit replaces a view, it does not write through it). Copies are
-// cheap and independent.
+// lives, also across edits (an edit replaces a view, it does not write through it). Copies share the
+// bytes and are independent.
 #pragma once
 
 #include <cstddef>

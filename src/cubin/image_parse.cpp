@@ -18,6 +18,7 @@ class ImageParser {
   Result<void> ReadSymbols();
   Result<void> ReadSegments();
   Result<void> FindShared();
+  Result<void> CheckTablesAreUnshared();
 
   // The NUL-terminated name at `offset` of a string table. Tables may share tails, but names that
   // add up to many times the table are an attempt to make every reader of them slow.
@@ -48,7 +49,8 @@ Result<Image> ImageParser::Run(UntrustedBytes bytes) {
   file_ = UntrustedBytes(*image_.file_);
   for (const auto step :
        {&ImageParser::ReadHeader, &ImageParser::ReadSections, &ImageParser::ReadNames,
-        &ImageParser::ReadSegments, &ImageParser::FindShared, &ImageParser::ReadSymbols}) {
+        &ImageParser::ReadSegments, &ImageParser::FindShared, &ImageParser::ReadSymbols,
+        &ImageParser::CheckTablesAreUnshared}) {
     if (auto ok = (this->*step)(); !ok) return tl::unexpected(ok.error());
   }
   return std::move(image_);
@@ -297,6 +299,18 @@ Result<void> ImageParser::ReadSymbols() {
   }
   image_.symbol_section_ = index;
   image_.symbol_indices_section_ = indices_section;
+  return {};
+}
+
+// What is added to names and symbols would show in every section that shares the bytes of their
+// tables.
+Result<void> ImageParser::CheckTablesAreUnshared() {
+  for (uint32_t i = 1; i < image_.sections_.size(); ++i) {
+    if (image_.IsManaged(i) && image_.next_sharing_[i] != i) {
+      return Fail(ErrorKind::kBadInput, "cubin: section {} ({:.64}) shares the bytes of section {}",
+                  image_.next_sharing_[i], image_.sections_[image_.next_sharing_[i]].name, i);
+    }
+  }
   return {};
 }
 

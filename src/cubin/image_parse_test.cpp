@@ -106,6 +106,19 @@ TEST(ImageParse, OverlapsAreNamed) {
       AllOf(HasSubstr(".nv.info"), HasSubstr("the program headers")));
 }
 
+// Found by fuzzing: names added to one table appeared in the section that shared its bytes.
+TEST(ImageParse, TablesShareNoBytes) {
+  const Image image = ParseData(kFile);
+  for (const char* table : {".shstrtab", ".strtab", ".symtab"}) {
+    const Section& section = image.sections()[image.FindSection(table).value()];
+    Bytes bytes = Data(kFile);
+    const uint64_t header = HeaderOf(bytes, image.FindSection(".nv.info").value());
+    Poke(bytes, header + offsetof(ElfSection, offset), section.parsed_offset);
+    Poke(bytes, header + offsetof(ElfSection, size), section.size);
+    EXPECT_THAT(ErrorOf(bytes), AllOf(HasSubstr(".nv.info"), HasSubstr("shares the bytes")));
+  }
+}
+
 TEST(ImageParse, Segments) {
   Bytes bytes = Data(kFile);
   const auto header = Peek<ElfHeader>(bytes, 0);
