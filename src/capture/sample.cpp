@@ -388,9 +388,8 @@ void ExpectSame(const Sample& sample, const Reader& read) {
       EXPECT_EQ(got.lag_bytes, want.lag_bytes);
       EXPECT_EQ(std::memcmp(&got.header, &want.header, sizeof(got.header)), 0);
       ASSERT_EQ(got.records.size(), want.records.size());
-      EXPECT_EQ(std::memcmp(got.records.data(), want.records.data(),
-                            want.records.size() * sizeof(ring::Record)),
-                0);
+      EXPECT_TRUE(std::ranges::equal(std::as_bytes(std::span(got.records)),
+                                     std::as_bytes(std::span(want.records))));
     }
   }
 }
