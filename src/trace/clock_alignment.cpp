@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <tuple>
 
 #include "trace/clock_fit.h"
@@ -34,6 +35,7 @@ class Alignment {
       : spans_(input.spans),
         host_ns_(input.host_ns),
         clock_of_ring_(input.clock_of_ring),
+        gpu_of_clock_(input.gpu_of_clock),
         ghz_of_clock_(input.ghz_of_clock),
         model_(model) {}
 
@@ -49,8 +51,15 @@ class Alignment {
                   frequencies[ClockOf(spans_[first])].ghz, reference_ns_);
     });
     FindOrigin();
+    std::vector<std::vector<ClockPair>> pairs(model_.clocks.size());
+    std::map<uint32_t, CommonSlope> slopes;  // by GPU
     ForEachClock(order, [&](uint32_t clock, std::span<const uint32_t> members) {
-      AlignSm(clock, members, frequencies[clock]);
+      pairs[clock] = AlignSm(clock, members, frequencies[clock]);
+      slopes[gpu_of_clock_[clock]].Add(pairs[clock]);
+    });
+    ForEachClock(order, [&](uint32_t clock, std::span<const uint32_t> members) {
+      const double typical = slopes[gpu_of_clock_[clock]].Get(1 / frequencies[clock].ghz);
+      Fit(clock, members, pairs[clock], typical);
     });
     ForEachRing([&](size_t first, size_t count) { CheckEnds(spans_.subspan(first, count)); });
     MoveEvents();
@@ -150,7 +159,9 @@ class Alignment {
     return {std::clamp(*middle, 0.05, 5.0), 0.1};
   }
 
-  void AlignSm(uint32_t clock, std::span<const uint32_t> members, const Frequency& frequency) {
+  // Places the spans of one SM; returns its clock pairs by cycles.
+  std::vector<ClockPair> AlignSm(uint32_t clock, std::span<const uint32_t> members,
+                                 const Frequency& frequency) {
     std::vector<Reading> readings;
     uint64_t implausible = 0;
     auto add = [&](uint64_t timer_ns, uint32_t span, Reading::What what) {
@@ -198,17 +209,23 @@ class Alignment {
     std::ranges::sort(pairs, [](const ClockPair& a, const ClockPair& b) {
       return std::tie(a.cycles, a.ns) < std::tie(b.cycles, b.ns);
     });
-    SmClock fit = FitClock(pairs, timer_step_ns_, frequency.ghz);
-    fit.outliers += implausible;
-    fit.wrap_gap = unwrapper.wrap_gap();
+    model_.clocks[clock].outliers = implausible;
+    model_.clocks[clock].wrap_gap = unwrapper.wrap_gap();
+    return pairs;
+  }
+
+  void Fit(uint32_t clock, std::span<const uint32_t> members, std::span<const ClockPair> pairs,
+           double typical_slope) {
+    SmClock fit = FitClock(pairs, timer_step_ns_, typical_slope);
+    fit.outliers += model_.clocks[clock].outliers;
+    fit.wrap_gap = model_.clocks[clock].wrap_gap;
     model_.counters.clock_outliers += fit.outliers;
     if (fit.knots.empty()) {
-      // Nothing but cycles: they are shown from the SM's first one on, at the nominal frequency.
+      // Nothing but cycles: they are shown from the SM's first one on, at the typical frequency.
       ++model_.counters.clocks_missing;
       int64_t first = std::numeric_limits<int64_t>::max();
       for (uint32_t member : members) first = std::min(first, spans_[member].base_cycles);
-      fit.knots.push_back(
-          {static_cast<uint64_t>(std::max<int64_t>(first, 0)), 0, 1 / frequency.ghz});
+      fit.knots.push_back({static_cast<uint64_t>(std::max<int64_t>(first, 0)), 0, typical_slope});
     }
     model_.clocks[clock] = std::move(fit);
   }
@@ -354,6 +371,7 @@ class Alignment {
   std::span<WarpSpan> spans_;
   std::span<const int64_t> host_ns_;
   std::span<const uint32_t> clock_of_ring_;
+  std::span<const uint32_t> gpu_of_clock_;
   std::span<const double> ghz_of_clock_;
   Model& model_;
   uint64_t reference_ns_ = 0;

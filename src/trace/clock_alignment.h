@@ -21,7 +21,8 @@ struct AlignmentInput {
   std::span<WarpSpan> spans;                // ring by ring, oldest first
   std::span<const int64_t> host_ns;         // of each span's launch, by the host's clock; 0 unknown
   std::span<const uint32_t> clock_of_ring;  // row of Model::clocks
-  std::span<const double> ghz_of_clock;     // nominal frequency of each clock's GPU
+  std::span<const uint32_t> gpu_of_clock;   // a number for each clock's GPU
+  std::span<const double> ghz_of_clock;     // and its nominal frequency
 };
 
 // Fills the spans' last fields, Model::clocks, origin_ns, the cycles of all events, and

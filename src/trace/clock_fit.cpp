@@ -50,13 +50,14 @@ class Cone {
 struct Line {
   int64_t first = 0, last = 0;  // cycles
   double mean_cycles = 0, mean_ns = 0, slope = 0;
+  double spread = 0;  // root of the sum of squared distances from the mean, ns
 
   double At(int64_t cycles) const {
     return mean_ns + (static_cast<double>(cycles) - mean_cycles) * slope;
   }
 };
 
-Line LeastSquares(std::span<const ClockPair> pairs, double ghz) {
+Line LeastSquares(std::span<const ClockPair> pairs) {
   // Sums are taken from the first pair on: cycles and ns have more digits than their squares keep.
   const ClockPair origin = pairs.front();
   const double count = static_cast<double>(pairs.size());
@@ -66,19 +67,19 @@ Line LeastSquares(std::span<const ClockPair> pairs, double ghz) {
     sum_y += static_cast<double>(pair.ns - origin.ns);
   }
   const double mean_x = sum_x / count, mean_y = sum_y / count;
-  double xx = 0, xy = 0;
+  double xx = 0, xy = 0, yy = 0;
   for (const ClockPair& pair : pairs) {
     const double x = static_cast<double>(pair.cycles - origin.cycles) - mean_x;
     const double y = static_cast<double>(pair.ns - origin.ns) - mean_y;
     xx += x * x;
     xy += x * y;
+    yy += y * y;
   }
   Line line;
   line.first = origin.cycles;
   line.last = pairs.back().cycles;
-  line.slope = xx > 0 ? xy / xx : 1 / ghz;
-  // Over a few cycles the timer's steps are all that the slope would show.
-  if (line.slope < kMinSlope || line.slope > kMaxSlope) line.slope = 1 / ghz;
+  line.slope = xx > 0 ? xy / xx : 0;
+  line.spread = line.slope >= kMinSlope && line.slope <= kMaxSlope ? std::sqrt(yy) : 0;
   line.mean_cycles = static_cast<double>(origin.cycles) + mean_x;
   line.mean_ns = static_cast<double>(origin.ns) + mean_y;
   return line;
@@ -107,7 +108,7 @@ int64_t TimerStep(std::span<const uint64_t> timers_ns) {
   return int64_t{1} << std::countr_zero(bits);
 }
 
-SmClock FitClock(std::span<const ClockPair> pairs, int64_t timer_step_ns, double ghz) {
+SmClock FitClock(std::span<const ClockPair> pairs, int64_t timer_step_ns, double typical_slope) {
   SmClock clock;
   if (pairs.empty()) return clock;
   const double tolerance = 4 * static_cast<double>(timer_step_ns) + 100;
@@ -120,7 +121,12 @@ SmClock FitClock(std::span<const ClockPair> pairs, int64_t timer_step_ns, double
       clock.outliers += piece.size();
       return;
     }
-    const Line line = LeastSquares(piece, ghz);
+    Line line = LeastSquares(piece);
+    // The timer's steps are an error of step / sqrt(12), over the spread of the pairs.
+    constexpr double kStepError = 0.289;
+    if (kStepError * static_cast<double>(timer_step_ns) > kSlopeDoubt * line.spread) {
+      line.slope = typical_slope;
+    }
     for (const ClockPair& pair : piece) {
       const double residual = line.At(pair.cycles) - static_cast<double>(pair.ns);
       square_sum += residual * residual;
@@ -173,6 +179,28 @@ SmClock FitClock(std::span<const ClockPair> pairs, int64_t timer_step_ns, double
     floor = end_ns;
   }
   return clock;
+}
+
+void CommonSlope::Add(std::span<const ClockPair> pairs) {
+  if (pairs.size() < 2) return;
+  const Line line = LeastSquares(pairs);
+  if (line.spread > 0) slopes_.push_back({line.slope, line.spread});
+}
+
+double CommonSlope::Get(double otherwise) const {
+  // Less than this tells nothing: a few steps of the timer.
+  constexpr double kLeastSpreadNs = 10'000;
+  std::vector<Slope> slopes = slopes_;
+  double total = 0;
+  for (const Slope& one : slopes) total += one.weight;
+  if (total < kLeastSpreadNs) return otherwise;
+  std::ranges::sort(slopes, {}, &Slope::slope);
+  double below = 0;
+  for (const Slope& one : slopes) {
+    below += one.weight;
+    if (below >= total / 2) return one.slope;
+  }
+  return otherwise;
 }
 
 }  // namespace iket::trace

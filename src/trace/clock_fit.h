@@ -50,7 +50,26 @@ int64_t TimerStep(std::span<const uint64_t> timers_ns);
 // Fits a polyline to pairs sorted by cycles, which are not negative: least squares within each
 // piece; a new piece begins where pairs leave the old one by more than 4 timer steps + 100 ns (what
 // two reads of the timer and the instructions between may differ by) and stay away. A pair that
-// leaves alone is an outlier. `ghz` is used where a single pair is all there is.
-SmClock FitClock(std::span<const ClockPair> pairs, int64_t timer_step_ns, double ghz);
+// leaves alone is an outlier. A piece too short to show its slope better than to kSlopeDoubt takes
+// `typical_slope` (ns a cycle).
+SmClock FitClock(std::span<const ClockPair> pairs, int64_t timer_step_ns, double typical_slope);
+
+// 10 ns a millisecond: the frequency of an SM is known no better from the SMs beside it.
+inline constexpr double kSlopeDoubt = 1e-5;
+
+// The slope that pairs of many SMs show together; `otherwise` if they show none. Robust: the median
+// of the SMs' own slopes, each weighing as much as its pairs lie apart.
+class CommonSlope {
+ public:
+  void Add(std::span<const ClockPair> pairs);
+  double Get(double otherwise) const;
+
+ private:
+  struct Slope {
+    double slope = 0;
+    double weight = 0;
+  };
+  std::vector<Slope> slopes_;
+};
 
 }  // namespace iket::trace

@@ -34,7 +34,7 @@ class Decoding {
       model_.rings.suspect[ring] = scanner.Scan(streams[ring], ring) ? 1 : 0;
     }
     MatchGrids();
-    AlignClocks({spans_, host_ns_, clock_of_ring_, ghz_of_clock_}, model_);
+    AlignClocks({spans_, host_ns_, clock_of_ring_, gpu_of_clock_, ghz_of_clock_}, model_);
     DoubtSuspectRings();
     MakeLaunches();
     MakeWarps();
@@ -85,6 +85,7 @@ class Decoding {
       const uint32_t khz = facts_.devices[i].sm_clock_khz != 0 ? facts_.devices[i].sm_clock_khz
                                                                : device.sm_clock_max_khz;
       constexpr double kTypicalGhz = 1.5;
+      gpu_of_clock_.resize(model_.clocks.size(), static_cast<uint32_t>(i));
       ghz_of_clock_.resize(model_.clocks.size(), khz == 0 ? kTypicalGhz : khz * 1e-6);
     }
     for (size_t i = 0; i < streams.size(); ++i) {
@@ -365,6 +366,7 @@ class Decoding {
   std::vector<int64_t> host_ns_;          // of each span's launch; 0 unknown
   std::vector<uint32_t> launch_of_span_;  // row of Model::launches
   std::vector<uint32_t> clock_of_ring_;   // row of Model::clocks
+  std::vector<uint32_t> gpu_of_clock_;    // row of Model::devices
   std::vector<double> ghz_of_clock_;      // nominal
 };
 

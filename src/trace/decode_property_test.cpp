@@ -203,7 +203,8 @@ TEST_P(DecodeProperty, EverythingThatTheRingsStillHoldIsInTheModel) {
       continue;
     }
     ++found;
-    const std::string what = "seed " + std::to_string(GetParam()) + " warp " + std::to_string(id);
+    const std::string what = "seed " + std::to_string(GetParam()) + " warp " + std::to_string(id) +
+                             " flags " + std::to_string(model.warps.flags[*row]);
     ExpectSameEvents(model, *row, warp, what);
     const uint8_t flags = model.warps.flags[*row];
     EXPECT_EQ((flags & kWarpBeginMissing) == 0, warp.begin) << what;
