@@ -1,0 +1,163 @@
+#include "trace/pair.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+namespace iket::trace {
+namespace {
+
+using testing::ElementsAre;
+
+// One warp, told in calls; a cycle passes before each of them.
+class OneWarp {
+ public:
+  OneWarp& Push(const std::string& name) { return Add(EventKind::kPush, name); }
+  OneWarp& Pop() { return Add(EventKind::kPop, ""); }
+  OneWarp& Begin(const std::string& name) { return Add(EventKind::kRangeBegin, name); }
+  OneWarp& End(const std::string& name) { return Add(EventKind::kRangeEnd, name); }
+  OneWarp& Mark(const std::string& name) { return Add(EventKind::kMark, name); }
+  OneWarp& Flags(uint8_t flags) {
+    flags_ = flags;
+    return *this;
+  }
+
+  Model Pair() {
+    model_.warps.launch = {0};
+    model_.warps.flags = {flags_};
+    model_.warps.begin_cycles = {0};
+    model_.warps.end_cycles = {model_.events.cycles.size() + 1};
+    model_.warps.first_event = {0};
+    model_.warps.event_count = {static_cast<uint32_t>(model_.events.cycles.size())};
+    PairRanges(model_);
+    return model_;
+  }
+
+ private:
+  OneWarp& Add(EventKind kind, const std::string& name) {
+    const auto [row, is_new] =
+        rows_.try_emplace({kind, name}, static_cast<uint32_t>(model_.declarations.size()));
+    if (is_new) {
+      const auto [id, new_name] =
+          names_.try_emplace(name, static_cast<StringId>(model_.strings.size()));
+      if (new_name) model_.strings.push_back(name);
+      model_.declarations.push_back({.kind = kind, .name = id->second});
+    }
+    model_.events.declaration.push_back(row->second);
+    model_.events.cycles.push_back(model_.events.cycles.size() + 1);
+    model_.events.payload.push_back(0);
+    return *this;
+  }
+
+  Model model_;
+  uint8_t flags_ = 0;
+  std::map<std::pair<EventKind, std::string>, uint32_t> rows_;
+  std::map<std::string, StringId> names_ = {{"", 0}};
+};
+
+// "name depth begin-end", and "!" for unclosed, "x" for crossed.
+std::vector<std::string> Drawn(const Model& model) {
+  std::vector<std::string> result;
+  for (size_t i = 0; i < model.ranges.size(); ++i) {
+    std::string text = model.DeclarationName(model.ranges.declaration[i]) + " " +
+                       std::to_string(model.ranges.depth[i]) + " " +
+                       std::to_string(model.ranges.begin_cycles[i]) + "-" +
+                       std::to_string(model.ranges.end_cycles[i]);
+    if ((model.ranges.flags[i] & kRangeUnclosed) != 0) text += "!";
+    if ((model.ranges.flags[i] & kRangeCrossed) != 0) text += "x";
+    result.push_back(text);
+  }
+  return result;
+}
+
+TEST(Pair, PushesAndPopsNest) {
+  const Model model = OneWarp().Push("a").Push("b").Pop().Push("c").Pop().Pop().Pair();
+  EXPECT_THAT(Drawn(model), ElementsAre("a 0 1-6", "b 1 2-3", "c 1 4-5"));
+  EXPECT_FALSE(AnyFault(model.counters));
+}
+
+TEST(Pair, ScopedRangesCloseByName) {
+  const Model model = OneWarp().Begin("a").Begin("b").End("b").End("a").Pair();
+  EXPECT_THAT(Drawn(model), ElementsAre("a 0 1-4", "b 1 2-3"));
+  EXPECT_EQ(model.ranges.begin_event[1], 1u);
+  EXPECT_EQ(model.ranges.end_event[1], 2u);
+  EXPECT_FALSE(AnyFault(model.counters));
+}
+
+TEST(Pair, MarksAreKeptInOrder) {
+  const Model model = OneWarp().Mark("m").Push("a").Mark("n").Pop().Pair();
+  EXPECT_THAT(model.marks.event, ElementsAre(0u, 2u));
+  EXPECT_EQ(model.warps.mark_count[0], 2u);
+  EXPECT_EQ(model.warps.range_count[0], 1u);
+}
+
+TEST(Pair, TwoLaneGroupsThatTakeTurnsAreSeparatedByName) {
+  // The first group enters and leaves "a" while the second one is between "b" and its end.
+  const Model model = OneWarp().Begin("a").Begin("b").End("a").End("b").Pair();
+  EXPECT_THAT(Drawn(model), ElementsAre("a 0 1-3x", "b 1 2-4x"));
+  EXPECT_EQ(model.counters.crossed_closes, 1u);
+}
+
+TEST(Pair, CrossedRangesNeverShareADepthWhileBothAreOpen) {
+  OneWarp warp;
+  warp.Begin("a");
+  for (int i = 0; i < 5'000; ++i) warp.Begin("b").End("a").Begin("a").End("b");
+  const Model model = warp.End("a").Pair();
+  EXPECT_EQ(model.counters.depth_overflows, 0u);
+  EXPECT_EQ(model.counters.unclosed_ranges, 0u);
+  std::map<uint16_t, uint64_t> free_from;
+  for (size_t i = 0; i < model.ranges.size(); ++i) {
+    EXPECT_LT(model.ranges.depth[i], 2);
+    uint64_t& from = free_from[model.ranges.depth[i]];
+    EXPECT_LE(from, model.ranges.begin_cycles[i]);
+    from = model.ranges.end_cycles[i];
+  }
+}
+
+TEST(Pair, APopClosesThePushUnderAScopedRangeAndSaysSo) {
+  const Model model = OneWarp().Push("p").Begin("r").Pop().End("r").Pair();
+  EXPECT_THAT(Drawn(model), ElementsAre("p 0 1-3x", "r 1 2-4x"));
+  EXPECT_EQ(model.counters.crossed_closes, 1u);
+}
+
+TEST(Pair, AnEndOfAnotherNameClosesNothing) {
+  const Model model = OneWarp().Begin("a").End("b").End("a").Pair();
+  EXPECT_THAT(Drawn(model), ElementsAre("a 0 1-3"));
+  EXPECT_THAT(model.unmatched_ends, ElementsAre(1u));
+  EXPECT_EQ(model.counters.unmatched_ends, 1u);
+}
+
+TEST(Pair, AnEndDoesNotCloseAPushOfItsName) {
+  const Model model = OneWarp().Push("a").End("a").Pop().Pair();
+  EXPECT_THAT(Drawn(model), ElementsAre("a 0 1-3"));
+  EXPECT_EQ(model.counters.unmatched_ends, 1u);
+}
+
+TEST(Pair, WhatIsOpenAtTheEndOfTheWarpEndsThereAndSaysSo) {
+  const Model model = OneWarp().Push("a").Push("b").Pop().Pair();
+  EXPECT_THAT(Drawn(model), ElementsAre("a 0 1-4!", "b 1 2-3"));
+  EXPECT_EQ(model.ranges.end_event[0], kNoRow);
+  EXPECT_EQ(model.counters.unclosed_ranges, 1u);
+}
+
+TEST(Pair, EndsWhoseBeginsWereOverwrittenAreCountedAsSuch) {
+  const Model model = OneWarp().Flags(kWarpBeginMissing).Pop().Push("a").Pop().Pair();
+  EXPECT_THAT(Drawn(model), ElementsAre("a 0 2-3"));
+  EXPECT_EQ(model.counters.unmatched_ends_lossy, 1u);
+  EXPECT_EQ(model.counters.unmatched_ends, 0u);
+}
+
+TEST(Pair, APushInALoopWithoutItsPopIsCountedNotKept) {
+  OneWarp warp;
+  for (uint32_t i = 0; i < kMaxDepth + 10; ++i) warp.Push("leak").Push("work").Pop();
+  const Model model = warp.Pair();
+  // From the 1,024th on only "work" fits, and then nothing does.
+  EXPECT_EQ(model.ranges.size() + model.counters.depth_overflows, 2u * (kMaxDepth + 10));
+  EXPECT_EQ(model.counters.unclosed_ranges, kMaxDepth);
+  EXPECT_EQ(model.counters.unmatched_ends, 0u);
+}
+
+}  // namespace
+}  // namespace iket::trace
