@@ -114,6 +114,10 @@ Result<void> Image::SetSectionData(uint32_t section, std::vector<std::byte> data
     return Fail(ErrorKind::kUsage, "cubin: section {} changes with its symbols and names only",
                 sections_[section].name);
   }
+  if (std::has_single_bit(sections_[section].align) && sections_[section].align > kMaxAlign) {
+    return Fail(ErrorKind::kBadInput, "cubin: section {:.64} wants an alignment of {}",
+                sections_[section].name, sections_[section].align);
+  }
   uint32_t i = section;
   const auto kept = Keep(std::move(data));
   do {

@@ -154,7 +154,7 @@ void ImageLayout::MakeContents() {
 
 // A section that shares its bytes with earlier ones makes no item. Nor does one without bytes whose
 // offset points into another item or past the file: it covers nothing, so its offset follows or
-// stays.
+// stays. (If it was given bytes, they come last.)
 void ImageLayout::MakeItems() {
   const auto& sections = image_.sections_;
   items_.push_back({What::kHeader, 0, 0, sizeof(ElfHeader), 1, 0, sizeof(ElfHeader)});
@@ -192,7 +192,7 @@ void ImageLayout::MakeItems() {
   for (const Item& point : points) {
     const Item* covering = ItemCovering(point.old_offset);
     if ((covering == nullptr || covering->old_offset == point.old_offset) &&
-        point.old_offset <= file_.size()) {
+        point.old_offset >= sizeof(ElfHeader) && point.old_offset <= file_.size()) {
       placed.push_back(point);
     } else if (point.new_size != 0) {
       added_.push_back(point);
@@ -242,12 +242,7 @@ void ImageLayout::Place() {
   const auto set = [&](const Item& item) {
     if (item.what == What::kSectionTable) sections_offset_ = item.new_offset;
     if (item.what == What::kSegmentTable) segments_offset_ = item.new_offset;
-    if (item.what != What::kSection) return;
-    uint32_t i = item.section;
-    do {
-      offsets_[i] = item.new_offset;
-      i = image_.next_sharing_[i];
-    } while (i != item.section);
+    if (item.what == What::kSection) offsets_[item.section] = item.new_offset;
   };
   std::for_each(items_.begin(), items_.end(), set);
   std::for_each(added_.begin(), added_.end(), set);

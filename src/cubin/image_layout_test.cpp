@@ -96,7 +96,7 @@ void CheckLayout(const RawFile& before, const RawFile& after) {
     }
   }
   auto order = after.Order();
-  std::erase_if(order, [&](size_t i) { return i >= count; });
+  std::erase_if(order, [&](size_t i) { return i >= count || !before.HasBytes(i); });
   EXPECT_EQ(order, before.Order());
 
   ASSERT_GE(after.segments.size(), before.segments.size());
@@ -255,6 +255,41 @@ TEST(Layout, SectionsWithoutBytesKeepOddOffsets) {
   const RawFile after(image.Serialize());
   EXPECT_EQ(after.sections[inside].offset, after.sections[text].offset + 33) << "moves along";
   EXPECT_EQ(after.sections[beyond].offset, ~uint64_t{0} - 5) << "stays";
+}
+
+TEST(Layout, AlignmentThatWasSetIsKept) {
+  for (const uint64_t align : {8, 64, 1024}) {
+    Image image = ParseData("pipeline.sm_90a.cubin");
+    const uint32_t constant = image.FindSection(".nv.constant3").value();
+    ASSERT_TRUE(image.SetSectionAlign(constant, align));
+    const RawFile file(image.Serialize());
+    EXPECT_EQ(file.sections[constant].align, align);
+    EXPECT_EQ(file.sections[constant].offset % align, 0u);
+    CheckNothingOverlaps(file);
+  }
+}
+
+// Found by fuzzing. An empty section may claim any offset and alignment; when it is given bytes
+// they must not land before the ELF header, nor a terabyte away.
+TEST(Layout, EmptySectionsWithAbsurdPlaces) {
+  Bytes bytes = Data("pipeline.sm_90a.cubin");
+  const uint32_t section =
+      ParseData("pipeline.sm_90a.cubin").FindSection(".rela.text.work32").value();
+  const uint64_t header = testing::HeaderOf(bytes, section);
+  ASSERT_EQ(Peek<ElfSection>(bytes, header).size, 0u);
+  for (const uint64_t offset : {uint64_t{0}, uint64_t{33}, uint64_t{1} << 40}) {
+    testing::Poke(bytes, header + offsetof(ElfSection, offset), offset);
+    auto image = Image::Parse(UntrustedBytes(bytes)).value();
+    EXPECT_EQ(image.Serialize(), bytes);
+    ASSERT_TRUE(image.SetSectionData(section, Bytes(48, std::byte{7})));
+    const RawFile after(image.Serialize());
+    EXPECT_EQ(after.Contents(section), Bytes(48, std::byte{7}));
+    CheckLayout(RawFile(bytes), after);
+  }
+  testing::Poke(bytes, header + offsetof(ElfSection, align), uint64_t{1} << 40);
+  auto image = Image::Parse(UntrustedBytes(bytes)).value();
+  EXPECT_EQ(image.Serialize(), bytes);
+  EXPECT_FALSE(image.SetSectionData(section, Bytes(48)));
 }
 
 // More sections than e_shnum can say: the number moves into the first section's header.
