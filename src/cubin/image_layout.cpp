@@ -283,10 +283,12 @@ uint64_t ImageLayout::MapEnd(uint64_t old_end) const {
     return item->new_offset + std::min(old_end - item->old_offset, item->new_size);
   }
   // Sections without bytes (.nv.shared, .nv.global) begin where their segment's bytes end.
-  const Item* next = item + 1;
-  const bool at_point = next != items_.data() + items_.size() && next->old_offset == old_end &&
-                        next->old_size == 0 && next->new_size == 0;
-  return at_point ? next->new_offset : item->new_end();
+  uint64_t end = item->new_end();
+  for (const Item* next = item + 1; next != items_.data() + items_.size(); ++next) {
+    if (next->old_offset != old_end || next->old_size != 0 || next->new_size != 0) break;
+    end = next->new_offset;
+  }
+  return end;
 }
 
 void ImageLayout::WriteSections(std::vector<std::byte>& out) const {

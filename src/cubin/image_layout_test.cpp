@@ -106,6 +106,13 @@ void CheckLayout(const RawFile& before, const RawFile& after) {
     EXPECT_EQ(now.type, old.type) << i;
     EXPECT_EQ(now.flags, old.flags) << i;
     EXPECT_EQ(now.memory_size - now.file_size, old.memory_size - old.file_size) << i;
+    for (size_t j = 0; j < count && old.file_size != 0; ++j) {
+      // Sections without bytes begin where the bytes of their segment end.
+      if (before.sections[j].type == kSectionNoBits &&
+          before.sections[j].offset == old.offset + old.file_size) {
+        EXPECT_EQ(after.sections[j].offset, now.offset + now.file_size) << i << " section " << j;
+      }
+    }
     if (old.offset == before.header.segments_offset) {
       EXPECT_EQ(now.offset, after.header.segments_offset) << i;
       EXPECT_EQ(now.file_size, after.segments.size() * sizeof(ElfSegment)) << i;
@@ -255,6 +262,32 @@ TEST(Layout, SectionsWithoutBytesKeepOddOffsets) {
   const RawFile after(image.Serialize());
   EXPECT_EQ(after.sections[inside].offset, after.sections[text].offset + 33) << "moves along";
   EXPECT_EQ(after.sections[beyond].offset, ~uint64_t{0} - 5) << "stays";
+}
+
+// A segment may end behind its last section. When that section grows into the gap, the segment must
+// not grow into the next one.
+TEST(Layout, SegmentThatEndsInAGap) {
+  Bytes bytes = Data("pipeline.sm_90a.cubin");
+  const Image parsed = ParseData("pipeline.sm_90a.cubin");
+  const uint32_t constant = parsed.FindSection(".nv.constant3").value();
+  const Section& section = parsed.sections()[constant];
+  const uint32_t text = constant + 1;
+  const uint64_t gap = parsed.sections()[text].parsed_offset - section.parsed_offset - section.size;
+  ASSERT_GE(gap, 16u);
+  constexpr uint32_t kSegment = 2;
+  testing::Poke(bytes,
+                parsed.header().segments_offset + kSegment * sizeof(ElfSegment) +
+                    offsetof(ElfSegment, file_size),
+                parsed.segments()[kSegment].file_size + 8);
+  for (uint64_t growth = 0; growth < 2 * gap; ++growth) {
+    auto image = Image::Parse(UntrustedBytes(bytes)).value();
+    ASSERT_TRUE(image.SetSectionData(constant, Bytes(section.size + growth)));
+    const RawFile file(image.Serialize());
+    const ElfSegment& segment = file.segments[kSegment];
+    const uint64_t end = segment.offset + segment.file_size;
+    EXPECT_GE(end, file.sections[constant].offset + file.sections[constant].size) << growth;
+    EXPECT_LE(end, file.sections[text].offset) << growth;
+  }
 }
 
 TEST(Layout, AlignmentThatWasSetIsKept) {
