@@ -41,13 +41,13 @@ std::vector<Instruction> EntryCode(const EntryOptions& options) {
   add(sass::Cs2r32(8, SR::kClockLow, {.stall = 1}));
   add(sass::Cs2r32(10, SR::kGlobalTimerLow, {.stall = 1}));
   add(sass::S2r(2, SR::kVirtualId, {.stall = 1, .write_barrier = kSlot}));
-  // Where y and z are not wanted, the SM's number stays in the identity: a check of the ring's index.
-  const uint8_t sm = options.reads_cta_yz ? 0 : 14;
-  add(sass::S2r(sm, SR::kVirtualSmId, {.stall = 1, .write_barrier = kSm}));
+  add(sass::S2r(0, SR::kVirtualSmId, {.stall = 1, .write_barrier = kSm}));
   add(sass::S2r(12, SR::kCtaIdX, {.stall = 1, .write_barrier = kWho}));
   if (options.reads_cta_yz) {
     add(sass::S2r(5, SR::kCtaIdY, {.stall = 1, .write_barrier = kWho}));
     add(sass::S2r(14, SR::kCtaIdZ, {.stall = 1, .write_barrier = kWho}));
+  } else {
+    add(sass::MovImmediate(14, 0, {.stall = 1}));
   }
   add(sass::S2r(13, SR::kPackedTid, {.stall = 1, .write_barrier = kWho}));
   add(sass::Ldc(15, 0, kGridIdConstant, {.stall = 1, .write_barrier = kWho}));
@@ -55,7 +55,7 @@ std::vector<Instruction> EntryCode(const EntryOptions& options) {
   add(sass::MovImmediate(9, ring::BeginTag(options.kernel), {.stall = 1}));
 
   add(sass::AndImmediate(2, 2, kSlotBits, {.stall = 5, .wait = Bit(kSlot)}));
-  add(sass::ImadImmediate(4, sm, kHeadersPerSm, 2, {.stall = 5, .wait = Bit(kSm)}));
+  add(sass::ImadImmediate(4, 0, kHeadersPerSm, 2, {.stall = 5, .wait = Bit(kSm)}));
   add(sass::Ldg(Width::k64, 6, 4, 0, kTable + static_cast<int32_t>(ring::kHeaderEnd),
                 {.stall = 1, .write_barrier = kCursor}));
   add(sass::R2ur(3, 4, {.stall = 1}));

@@ -1,7 +1,7 @@
 // trampoline.h: the instructions around a patched kernel: what a warp does when it starts and ends.
 //
 // docs/design/recording.md section 3 says what they must achieve; this file is the sm_90 code. Cost:
-// 27 instructions at entry and 5 at an exit, of which a short warp pays nearly all in issue slots.
+// 26 instructions at entry and 5 at an exit, of which a short warp pays nearly all in issue slots.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct EntryOptions {
   ring::Layout layout;
   uint32_t kernel = 0;           // number of the kernel, < ring::kMaxKernels
   uint32_t constant_offset = 0;  // of the window's base in c[3]
-  bool reads_cta_yz = true;      // record blockIdx.y and .z; else word 2 of the identity is %smid
+  bool reads_cta_yz = true;      // record blockIdx.y and .z; else 0 stands there
 };
 
 // Entry code that ends where the kernel's own first instruction would run. Clobbers R0..R15 and sets

@@ -72,7 +72,7 @@ constexpr RecordKind KindOf(const Record& record) {
 // Who a warp is, out of an identity record.
 struct Identity {
   uint32_t cta_x = 0;
-  uint16_t cta_y = 0;  // 0 in kernels that never read blockIdx.y (capture: kernel flag)
+  uint16_t cta_y = 0;  // 0 in kernels that read neither blockIdx.y nor blockIdx.z
   uint16_t cta_z = 0;
   uint32_t grid = 0;  // %gridid of the launch, low 32 bits
   // threadIdx of one lane of the warp; z modulo 32.

@@ -1,0 +1,361 @@
+#include "inject/contexts.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <set>
+
+#include "base/bytes.h"
+#include "inject/guest.h"
+#include "inject/say.h"
+#include "inject/window.h"
+#include "patch/window_constant.h"
+#include "session/finish.h"
+#include "session/ring_image.h"
+
+namespace iket::inject {
+namespace {
+
+struct LoadedImage {
+  std::shared_ptr<PatchedImage> image;
+  CUlibrary library = nullptr;
+  CUmodule module = nullptr;
+  unsigned long long module_context = 0;        // id of the context that a module belongs to
+  std::set<unsigned long long> armed = {};      // ids of contexts that have its constant
+};
+
+struct TracedContext {
+  unsigned long long id = 0;  // unique in the process, unlike the handle
+  CUcontext handle = nullptr;
+  CUdevice device = 0;
+  uint32_t index = 0;
+  std::optional<Window> window;
+  bool drained_here = false;  // the supervisor does not have its memory
+  bool ended = false;
+};
+
+// Guards all below. Held across driver calls: the driver never calls back into these hooks, and no
+// thread that waits for it holds a lock of the driver's.
+std::mutex g_mutex;
+std::vector<LoadedImage>& Images() {
+  static auto* images = new std::vector<LoadedImage>;
+  return *images;
+}
+std::vector<TracedContext>& Contexts() {
+  static auto* contexts = new std::vector<TracedContext>;
+  return *contexts;
+}
+
+// Changes whenever an image comes or a context goes; 0 while there has been no patched image.
+std::atomic<uint64_t> g_generation{0};
+
+// What this thread knows to be armed.
+struct Armed {
+  CUcontext context = nullptr;
+  uint64_t generation = 0;
+  uint32_t index = capture::kNoContext;
+};
+thread_local Armed t_armed;
+
+void SaveRings(TracedContext& context) {
+  Guest* guest = Guest::Existing();
+  if (guest == nullptr || !context.drained_here || context.ended || context.window->is_sink()) {
+    return;
+  }
+  context.ended = true;
+  if (Real().CtxPushCurrent(context.handle) != CUDA_SUCCESS) return;
+  const RelaxedCapture relaxed;
+  const ring::Layout& layout = context.window->layout();
+  std::vector<std::byte> table(layout.table_bytes());
+  Result<void> copied = context.window->CopyTable(table.data(), table.size());
+  const UntrustedBytes headers(table.data(), table.size());
+  const capture::RingMoment moment{.context = context.index, .begin_ns = session::NowNs()};
+  std::vector<ring::Record> records(layout.ring_bytes / ring::kRecordBytes * ring::kSlotsPerSm);
+  const size_t per_ring = layout.ring_bytes / ring::kRecordBytes;
+  for (uint32_t sm = 0; copied && sm < layout.sm_count; ++sm) {
+    std::vector<capture::RingContents> rings;
+    bool have_records = false;
+    for (uint32_t slot = 0; copied && slot < ring::kSlotsPerSm; ++slot) {
+      const uint32_t index = sm * ring::kSlotsPerSm + slot;
+      const auto header =
+          *headers.Read<ring::RingHeader>(uint64_t{index} * ring::kHeaderStride);
+      if (!session::IsUsed(header)) continue;
+      if (!have_records) {
+        copied = context.window->CopyRings(
+            records.data(), uint64_t{sm} * ring::kSlotsPerSm * layout.ring_bytes,
+            records.size() * ring::kRecordBytes);
+        have_records = true;
+      }
+      rings.push_back(session::ContentsOf(
+          index, header, std::span(records).subspan(slot * per_ring, per_ring)));
+    }
+    if (copied && !rings.empty()) guest->Append(moment, rings);
+  }
+  if (!copied) {
+    Say("the events of a context are lost: " + copied.error().message);
+    guest->Note(capture::Severity::kWarning, -1,
+                fmt::format("rings of context {} not read: {}", context.index,
+                            copied.error().message));
+  }
+  CUcontext popped = nullptr;
+  Real().CtxPopCurrent(&popped);
+}
+
+void AtExit() {
+  SaveAllRings();
+  Guest* guest = Guest::Existing();
+  if (guest != nullptr && !guest->has_supervisor()) guest->Finish();
+}
+
+capture::Device Describe(CUdevice device) {
+  const RealDriver& real = Real();
+  const auto attribute = [&](CUdevice_attribute which) {
+    int value = 0;
+    real.DeviceGetAttribute(&value, which, device);
+    return static_cast<uint32_t>(value);
+  };
+  capture::Device row{.index = static_cast<uint32_t>(device)};
+  char name[256] = {};
+  if (real.DeviceGetName(name, sizeof name, device) == CUDA_SUCCESS) row.name = name;
+  CUuuid uuid{};
+  if (real.DeviceGetUuid(&uuid, device) == CUDA_SUCCESS) {
+    std::memcpy(row.uuid.data(), uuid.bytes, row.uuid.size());
+  }
+  row.compute_major =
+      static_cast<uint16_t>(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR));
+  row.compute_minor =
+      static_cast<uint16_t>(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
+  row.sm_count = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  row.sm_clock_max_khz = attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
+  int version = 0;
+  if (real.DriverGetVersion(&version) == CUDA_SUCCESS) {
+    row.cuda_version = static_cast<uint32_t>(version);
+  }
+  size_t bytes = 0;
+  if (real.DeviceTotalMem(&bytes, device) == CUDA_SUCCESS) row.memory_bytes = bytes;
+  if (std::FILE* file = std::fopen("/sys/module/nvidia/version", "re")) {
+    char text[64] = {};
+    if (std::fgets(text, sizeof text, file) != nullptr) {
+      text[std::strcspn(text, "\n")] = 0;
+      row.driver_version = text;
+    }
+    std::fclose(file);
+  }
+  return row;
+}
+
+// Gives a new context its window and tells the supervisor.
+TracedContext* OpenContext(Guest& guest, unsigned long long id, CUcontext handle) {
+  CUdevice device = 0;
+  if (Real().CtxGetDevice(&device) != CUDA_SUCCESS) return nullptr;
+  auto window = Window::Create(device, guest.layout());
+  if (!window) {
+    Say("launches of patched kernels will fail: " + window.error().message);
+    return nullptr;
+  }
+  static const bool registered = std::atexit(AtExit) == 0;
+  if (!registered) Say("cannot register an exit handler; events may be lost");
+  TracedContext context{.id = id,
+                        .handle = handle,
+                        .device = device,
+                        .index = guest.TakeContextNumber(),
+                        .window = std::move(*window)};
+  const capture::Device described = Describe(device);
+  if (context.window->is_sink()) {
+    Say("no device memory for rings: kernels of this context run, but are not recorded (try a smaller "
+        "--ring)");
+  } else {
+    context.drained_here = true;
+    if (guest.has_supervisor()) {
+      session::RingMemory memory{.context = context.index,
+                                 .ring_bytes = guest.layout().ring_bytes,
+                                 .sm_count = guest.layout().sm_count,
+                                 .device_uuid = described.uuid};
+      auto shared = context.window->Share();
+      if (shared) {
+        memory.table = shared->table;
+        memory.rings = shared->rings;
+        context.drained_here = !guest.Share(memory);
+        close(shared->table);
+        close(shared->rings);
+      } else {
+        Say("rings cannot be shared (" + shared.error().message +
+            "); they are read at the end of the program");
+      }
+    }
+  }
+  guest.Append(described);
+  guest.Append(capture::Context{.index = context.index,
+                                .device = described.index,
+                                .ring_bytes = guest.layout().ring_bytes,
+                                .sm_count = guest.layout().sm_count,
+                                .device_memory_bytes = context.window->device_bytes(),
+                                .sink_only = context.window->is_sink(),
+                                .in_process_drain = context.drained_here});
+  Contexts().push_back(std::move(context));
+  return &Contexts().back();
+}
+
+// Writes the window's base into the image's constant in the current context.
+void ArmImage(LoadedImage& image, const TracedContext& context) {
+  if (image.armed.count(context.id) != 0) return;
+  if (image.module != nullptr && image.module_context != context.id) return;
+  CUdeviceptr constant = 0;
+  size_t bytes = 0;
+  CUresult result =
+      image.module != nullptr
+          ? Real().ModuleGetGlobal(&constant, &bytes, image.module, patch::kWindowSymbol)
+          : Real().LibraryGetGlobal(&constant, &bytes, image.library, patch::kWindowSymbol);
+  // A library that has no code for this context's GPU cannot be launched there either.
+  if (result != CUDA_SUCCESS) return;
+  const uint64_t base = context.window->base();
+  CUstream stream = nullptr;
+  result = Real().StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+  if (result == CUDA_SUCCESS) {
+    result = Real().MemcpyHtoDAsync(constant, &base, sizeof base, stream);
+    if (result == CUDA_SUCCESS) result = Real().StreamSynchronize(stream);
+    Real().StreamDestroy(stream);
+  }
+  if (result != CUDA_SUCCESS) {
+    Say(std::string("cannot tell a patched image where its rings are: ") + NameOf(result));
+    return;
+  }
+  image.armed.insert(context.id);
+}
+
+uint32_t ArmSlowly(CUcontext handle, uint64_t generation) {
+  Guest* guest = Guest::Existing();
+  if (guest == nullptr) return capture::kNoContext;
+  unsigned long long id = 0;
+  if (Real().CtxGetId(handle, &id) != CUDA_SUCCESS) return capture::kNoContext;
+  const RelaxedCapture relaxed;
+  const std::lock_guard lock(g_mutex);
+  TracedContext* context = nullptr;
+  for (TracedContext& known : Contexts()) {
+    if (known.id == id) context = &known;
+  }
+  if (context == nullptr) context = OpenContext(*guest, id, handle);
+  if (context == nullptr) return capture::kNoContext;
+  for (LoadedImage& image : Images()) ArmImage(image, *context);
+  t_armed = {.context = handle, .generation = generation, .index = context->index};
+  return context->index;
+}
+
+void Add(LoadedImage image) noexcept {
+  try {
+    const std::lock_guard lock(g_mutex);
+    Images().push_back(std::move(image));
+    g_generation.fetch_add(1);
+  } catch (...) {
+    Say("out of memory; a patched image was not registered");
+  }
+}
+
+template <typename Handle>
+bool Find(Handle LoadedImage::*member, Handle handle, const char* name, uint32_t* number) {
+  if (name == nullptr) return false;
+  const std::lock_guard lock(g_mutex);
+  for (const LoadedImage& image : Images()) {
+    if (image.*member != handle) continue;
+    const auto found = image.image->kernels.find(std::string_view(name));
+    if (found == image.image->kernels.end()) return false;
+    *number = found->second;
+    return true;
+  }
+  return false;
+}
+
+template <typename Handle>
+bool Remove(Handle LoadedImage::*member, Handle handle) {
+  if (g_generation.load() == 0 || handle == nullptr) return false;
+  const std::lock_guard lock(g_mutex);
+  return std::erase_if(Images(), [&](const LoadedImage& image) {
+           return image.*member == handle;
+         }) > 0;
+}
+
+}  // namespace
+
+void AddLibrary(CUlibrary library, std::shared_ptr<PatchedImage> image) noexcept {
+  Add({.image = std::move(image), .library = library});
+  // Where a context is current already, arming now keeps the first launch quick.
+  if (Real().usable) ArmCurrentContext();
+}
+
+void AddModule(CUmodule module, std::shared_ptr<PatchedImage> image) noexcept {
+  CUcontext context = nullptr;
+  unsigned long long id = 0;
+  if (Real().CtxGetCurrent(&context) == CUDA_SUCCESS && context != nullptr) {
+    Real().CtxGetId(context, &id);
+  }
+  Add({.image = std::move(image), .module = module, .module_context = id});
+  ArmCurrentContext();
+}
+
+bool RemoveLibrary(CUlibrary library) noexcept { return Remove(&LoadedImage::library, library); }
+bool RemoveModule(CUmodule module) noexcept { return Remove(&LoadedImage::module, module); }
+
+bool FindKernel(CUlibrary library, const char* name, uint32_t* number) noexcept {
+  return library != nullptr && Find(&LoadedImage::library, library, name, number);
+}
+bool FindKernel(CUmodule module, const char* name, uint32_t* number) noexcept {
+  return module != nullptr && Find(&LoadedImage::module, module, name, number);
+}
+
+uint32_t ArmCurrentContext() noexcept {
+  const uint64_t generation = g_generation.load(std::memory_order_acquire);
+  if (generation == 0) return capture::kNoContext;
+  CUcontext context = nullptr;
+  if (Real().CtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) {
+    return capture::kNoContext;
+  }
+  if (t_armed.context == context && t_armed.generation == generation) return t_armed.index;
+  try {
+    return ArmSlowly(context, generation);
+  } catch (...) {
+    Say("out of memory; launches of this context are not recorded");
+    return capture::kNoContext;
+  }
+}
+
+void ContextEnds(CUcontext context) noexcept {
+  if (g_generation.load() == 0) return;
+  try {
+    const std::lock_guard lock(g_mutex);
+    for (TracedContext& known : Contexts()) {
+      if (known.handle == context && !known.ended) SaveRings(known);
+    }
+    g_generation.fetch_add(1);  // the handle may come back as another context
+  } catch (...) {
+    Say("out of memory; the events of a context are lost");
+  }
+}
+
+void DeviceContextEnds(CUdevice device) noexcept {
+  if (g_generation.load() == 0) return;
+  try {
+    const std::lock_guard lock(g_mutex);
+    for (TracedContext& known : Contexts()) {
+      if (known.device == device && !known.ended) SaveRings(known);
+    }
+    g_generation.fetch_add(1);
+  } catch (...) {
+    Say("out of memory; the events of a context are lost");
+  }
+}
+
+void SaveAllRings() noexcept {
+  if (g_generation.load() == 0) return;
+  try {
+    const std::lock_guard lock(g_mutex);
+    for (TracedContext& known : Contexts()) SaveRings(known);
+  } catch (...) {
+    Say("out of memory; events are lost");
+  }
+}
+
+}  // namespace iket::inject

@@ -1,0 +1,38 @@
+// contexts.h: patched images in the contexts that they run in.
+//
+// A patched image stores to wherever its constant `__iket_window` says, so every context must get its
+// window, and every image in it its constant, before the first launch there. Libraries have no context
+// of their own (cuLibraryLoadData): so each launch asks whether its context is armed for all images
+// that there are. The answer is two comparisons with thread-local values once it is.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "inject/driver.h"
+#include "inject/images.h"
+
+namespace iket::inject {
+
+// The images that were loaded. A module belongs to the current context and is armed at once.
+void AddLibrary(CUlibrary library, std::shared_ptr<PatchedImage> image) noexcept;
+void AddModule(CUmodule module, std::shared_ptr<PatchedImage> image) noexcept;
+// True if it was one of ours.
+bool RemoveLibrary(CUlibrary library) noexcept;
+bool RemoveModule(CUmodule module) noexcept;
+
+// The number of a kernel by the name it has in a library or module; false if it is not traced.
+bool FindKernel(CUlibrary library, const char* name, uint32_t* number) noexcept;
+bool FindKernel(CUmodule module, const char* name, uint32_t* number) noexcept;
+
+// Makes sure that the current context can run every patched image. Returns the context's index in the
+// capture, or capture::kNoContext. Cheap when there is nothing to do; call before each launch.
+uint32_t ArmCurrentContext() noexcept;
+
+// The program is about to destroy a context: rings that only we can read are saved.
+void ContextEnds(CUcontext context) noexcept;
+// The same for all contexts of a device (its primary context is reset), and for all there are.
+void DeviceContextEnds(CUdevice device) noexcept;
+void SaveAllRings() noexcept;
+
+}  // namespace iket::inject

@@ -1,0 +1,97 @@
+#include "inject/driver.h"
+
+#include <dlfcn.h>
+
+#include <initializer_list>
+#include <type_traits>
+
+namespace iket::inject {
+namespace {
+
+void* DriverLibrary() noexcept {
+  static void* library = nullptr;
+  if (library == nullptr) library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  return library;
+}
+
+RealDriver LoadReal() noexcept {
+  RealDriver real{};
+  bool missing = false;
+  const auto find = [&missing](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(FindReal(name));
+    if (function == nullptr) missing = true;
+  };
+  find(real.CtxGetCurrent, "cuCtxGetCurrent");
+  find(real.CtxGetDevice, "cuCtxGetDevice");
+  find(real.CtxGetId, "cuCtxGetId");
+  find(real.CtxPushCurrent, "cuCtxPushCurrent_v2");
+  find(real.CtxPopCurrent, "cuCtxPopCurrent_v2");
+  find(real.DeviceGetCount, "cuDeviceGetCount");
+  find(real.DeviceGet, "cuDeviceGet");
+  find(real.DeviceGetAttribute, "cuDeviceGetAttribute");
+  find(real.DeviceGetName, "cuDeviceGetName");
+  find(real.DeviceGetUuid, "cuDeviceGetUuid_v2");
+  find(real.DeviceTotalMem, "cuDeviceTotalMem_v2");
+  find(real.DriverGetVersion, "cuDriverGetVersion");
+  find(real.MemCreate, "cuMemCreate");
+  find(real.MemRelease, "cuMemRelease");
+  find(real.MemExport, "cuMemExportToShareableHandle");
+  find(real.MemAddressReserve, "cuMemAddressReserve");
+  find(real.MemAddressFree, "cuMemAddressFree");
+  find(real.MemMap, "cuMemMap");
+  find(real.MemUnmap, "cuMemUnmap");
+  find(real.MemSetAccess, "cuMemSetAccess");
+  find(real.MemsetD8Async, "cuMemsetD8Async");
+  find(real.MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2");
+  find(real.MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2");
+  find(real.StreamCreate, "cuStreamCreate");
+  find(real.StreamDestroy, "cuStreamDestroy_v2");
+  find(real.StreamSynchronize, "cuStreamSynchronize");
+  find(real.ExchangeCaptureMode, "cuThreadExchangeStreamCaptureMode");
+  find(real.ModuleGetGlobal, "cuModuleGetGlobal_v2");
+  find(real.LibraryGetGlobal, "cuLibraryGetGlobal");
+  real.usable = !missing;
+  return real;
+}
+
+}  // namespace
+
+DlsymFunction RealDlsym() noexcept {
+  static DlsymFunction real = nullptr;
+  if (real != nullptr) return real;
+  // dlsym moved from libdl to libc in glibc 2.34 and got a new version then.
+  for (const char* version : {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"}) {
+    real = reinterpret_cast<DlsymFunction>(dlvsym(RTLD_NEXT, "dlsym", version));
+    if (real != nullptr) break;
+  }
+  return real;
+}
+
+void* FindReal(const char* exported_name) noexcept {
+  void* library = DriverLibrary();
+  return library != nullptr && RealDlsym() != nullptr ? RealDlsym()(library, exported_name)
+                                                       : nullptr;
+}
+
+const RealDriver& Real() noexcept {
+  static const RealDriver real = LoadReal();
+  return real;
+}
+
+const char* NameOf(CUresult result) noexcept {
+  static const auto get =
+      reinterpret_cast<decltype(&::cuGetErrorName)>(FindReal("cuGetErrorName"));
+  const char* name = nullptr;
+  if (get == nullptr || get(result, &name) != CUDA_SUCCESS || name == nullptr) return "an error";
+  return name;
+}
+
+RelaxedCapture::RelaxedCapture() noexcept {
+  if (Real().ExchangeCaptureMode != nullptr) Real().ExchangeCaptureMode(&mode_);
+}
+
+RelaxedCapture::~RelaxedCapture() {
+  if (Real().ExchangeCaptureMode != nullptr) Real().ExchangeCaptureMode(&mode_);
+}
+
+}  // namespace iket::inject

@@ -1,0 +1,74 @@
+// driver.h: the real driver, behind our interposed names.
+//
+// Functions are taken from the libcuda.so.1 that the process has loaded, never by a name that we
+// ourselves interpose. Real() may be called from any thread; it never loads the driver into a process
+// that does not use it.
+#pragma once
+
+#include <cuda.h>
+
+namespace iket::inject {
+
+// glibc's own dlsym.
+using DlsymFunction = void* (*)(void*, const char*);
+DlsymFunction RealDlsym() noexcept;
+
+// A function of the real driver by its exported name; null if there is no driver or no such function.
+void* FindReal(const char* exported_name) noexcept;
+
+// The driver functions that this library calls for itself. Null members are missing in this driver.
+struct RealDriver {
+  // clang-format off
+  decltype(&::cuCtxGetCurrent) CtxGetCurrent;
+  decltype(&::cuCtxGetDevice) CtxGetDevice;
+  decltype(&::cuCtxGetId) CtxGetId;
+  decltype(&::cuCtxPushCurrent_v2) CtxPushCurrent;
+  decltype(&::cuCtxPopCurrent_v2) CtxPopCurrent;
+  decltype(&::cuDeviceGetCount) DeviceGetCount;
+  decltype(&::cuDeviceGet) DeviceGet;
+  decltype(&::cuDeviceGetAttribute) DeviceGetAttribute;
+  decltype(&::cuDeviceGetName) DeviceGetName;
+  decltype(&::cuDeviceGetUuid_v2) DeviceGetUuid;
+  decltype(&::cuDeviceTotalMem_v2) DeviceTotalMem;
+  decltype(&::cuDriverGetVersion) DriverGetVersion;
+  decltype(&::cuMemCreate) MemCreate;
+  decltype(&::cuMemRelease) MemRelease;
+  decltype(&::cuMemExportToShareableHandle) MemExport;
+  decltype(&::cuMemAddressReserve) MemAddressReserve;
+  decltype(&::cuMemAddressFree) MemAddressFree;
+  decltype(&::cuMemMap) MemMap;
+  decltype(&::cuMemUnmap) MemUnmap;
+  decltype(&::cuMemSetAccess) MemSetAccess;
+  decltype(&::cuMemsetD8Async) MemsetD8Async;
+  decltype(&::cuMemcpyHtoDAsync_v2) MemcpyHtoDAsync;
+  decltype(&::cuMemcpyDtoHAsync_v2) MemcpyDtoHAsync;
+  decltype(&::cuStreamCreate) StreamCreate;
+  decltype(&::cuStreamDestroy_v2) StreamDestroy;
+  decltype(&::cuStreamSynchronize) StreamSynchronize;
+  decltype(&::cuThreadExchangeStreamCaptureMode) ExchangeCaptureMode;
+  decltype(&::cuModuleGetGlobal_v2) ModuleGetGlobal;
+  decltype(&::cuLibraryGetGlobal) LibraryGetGlobal;
+  // clang-format on
+
+  // True if all that is needed to trace is there.
+  bool usable = false;
+};
+const RealDriver& Real() noexcept;
+
+// "invalid argument (1)".
+const char* NameOf(CUresult result) noexcept;
+
+// While it lives, driver calls of this thread are allowed during a stream capture of the program's,
+// and never invalidate it.
+class RelaxedCapture {
+ public:
+  RelaxedCapture() noexcept;
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+  ~RelaxedCapture();
+
+ private:
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+};
+
+}  // namespace iket::inject

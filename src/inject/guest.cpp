@@ -1,0 +1,209 @@
+#include "inject/guest.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "inject/driver.h"
+#include "inject/say.h"
+#include "session/finish.h"
+
+namespace iket::inject {
+namespace {
+
+constexpr uint64_t kDefaultRingBytes = 32 << 10;
+constexpr char kDefaultFolder[] = "iket_output";
+// Of the smallest GPU's memory, at the most so much goes to rings.
+constexpr uint64_t kMemoryShare = 16;
+
+std::atomic<Guest*> g_guest{nullptr};
+std::atomic<bool> g_off{false};
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+// argv as the kernel keeps it.
+std::vector<std::string> CommandLine() {
+  std::vector<std::string> words;
+  std::FILE* file = std::fopen("/proc/self/cmdline", "re");
+  if (file == nullptr) return words;
+  char* line = nullptr;
+  size_t capacity = 0;
+  while (getdelim(&line, &capacity, 0, file) > 0) words.emplace_back(line);
+  std::free(line);
+  std::fclose(file);
+  return words;
+}
+
+// One layout a process: enough SMs for every GPU, rings that fit into the smallest.
+Result<ring::Layout> ChooseLayout() {
+  const RealDriver& real = Real();
+  int count = 0;
+  if (real.DeviceGetCount(&count) != CUDA_SUCCESS || count == 0) {
+    return Fail(ErrorKind::kSystem, "no GPU");
+  }
+  uint64_t memory = UINT64_MAX;
+  int most_sms = 0;
+  for (int i = 0; i < count; ++i) {
+    CUdevice device = 0;
+    size_t bytes = 0;
+    int sms = 0;
+    if (real.DeviceGet(&device, i) != CUDA_SUCCESS ||
+        real.DeviceTotalMem(&bytes, device) != CUDA_SUCCESS ||
+        real.DeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) !=
+            CUDA_SUCCESS) {
+      return Fail(ErrorKind::kSystem, "GPU {} does not answer", i);
+    }
+    memory = std::min<uint64_t>(memory, bytes);
+    most_sms = std::max(most_sms, sms);
+  }
+  const std::string wanted = Variable(session::kEnvRingBytes);
+  const uint64_t ring_bytes =
+      wanted.empty() ? kDefaultRingBytes : std::strtoull(wanted.c_str(), nullptr, 10);
+  return ring::FitLayout(ring_bytes, static_cast<uint32_t>(most_sms), memory / kMemoryShare);
+}
+
+}  // namespace
+
+Guest* Guest::Existing() noexcept {
+  Guest* guest = g_guest.load(std::memory_order_acquire);
+  return guest != nullptr && guest->pid_ == getpid() ? guest : nullptr;
+}
+
+Guest* Guest::Get() noexcept {
+  if (g_off.load(std::memory_order_relaxed)) return nullptr;
+  if (g_guest.load(std::memory_order_acquire) != nullptr) return Existing();
+  static std::mutex mutex;
+  try {
+    const std::lock_guard lock(mutex);
+    if (g_guest.load() != nullptr) return Existing();
+    if (g_off.load()) return nullptr;
+    auto* guest = new Guest;  // never freed: hooks may run until the very end of the process
+    if (guest->Open()) {
+      g_guest.store(guest, std::memory_order_release);
+      return guest;
+    }
+    delete guest;
+  } catch (...) {
+    Say("out of memory; this process is not traced");
+  }
+  g_off.store(true);
+  return nullptr;
+}
+
+bool Guest::Open() {
+  if (!Real().usable) {
+    Say("this NVIDIA driver lacks functions that tracing needs (525 or later has them); this process "
+        "is not traced");
+    return false;
+  }
+  auto layout = ChooseLayout();
+  if (!layout) {
+    Say("not traced: " + layout.error().message);
+    return false;
+  }
+  layout_ = *layout;
+  pid_ = getpid();
+  folder_ = Variable(session::kEnvOutput);
+  if (folder_.empty()) folder_ = kDefaultFolder;
+  mkdir(folder_.c_str(), 0777);
+  const auto pid = static_cast<uint32_t>(pid_);
+  auto writer = capture::Writer::Create(session::SessionPath(folder_, pid, session::kSuffixPart));
+  if (!writer) {
+    Say("not traced: " + writer.error().message);
+    return false;
+  }
+  writer_ = std::move(*writer);
+  auto log = session::LaunchLog::Create(session::SessionPath(folder_, pid, session::kSuffixLaunches));
+  if (log) {
+    launch_log_ = std::move(*log);
+  } else {
+    Say("launches are not logged: " + log.error().message);
+  }
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  char folder[4096] = {};
+  if (getcwd(folder, sizeof folder) == nullptr) folder[0] = 0;
+  Keep(writer_->Append(capture::Session{.pid = pid,
+                                        .tool_version = IKET_VERSION,
+                                        .command_line = CommandLine(),
+                                        .host = host,
+                                        .working_directory = folder,
+                                        .start_realtime_ns = session::NowRealtimeNs(),
+                                        .start_ns = session::NowNs()}));
+  const std::string socket = Variable(session::kEnvSocket);
+  if (!socket.empty()) {
+    if (auto connection = session::Connect(socket)) {
+      socket_ = *connection;
+    } else {
+      Say("no supervisor (" + connection.error().message + "); rings are read in this process");
+    }
+  }
+  return true;
+}
+
+void Guest::Keep(Result<void> result) {
+  if (!result) Say("the capture is incomplete: " + result.error().message);
+}
+
+void Guest::GiveUp(const char* why) noexcept { Say(why); }
+
+void Guest::Append(const capture::RingMoment& moment,
+                   std::span<const capture::RingContents> rings) noexcept {
+  try {
+    const std::lock_guard lock(mutex_);
+    if (writer_) Keep(writer_->Append(moment, rings));
+  } catch (...) {
+    GiveUp("out of memory while rings were saved");
+  }
+}
+
+void Guest::Note(capture::Severity severity, int32_t kernel, std::string text) noexcept {
+  Append(capture::Note{
+      .severity = severity, .kernel = kernel, .time_ns = session::NowNs(), .text = std::move(text)});
+}
+
+bool Guest::Share(const session::RingMemory& memory) noexcept {
+  if (socket_ < 0) return false;
+  try {
+    session::RingMemory signed_memory = memory;
+    signed_memory.pid = static_cast<uint32_t>(pid_);
+    return session::Send(socket_, signed_memory).has_value();
+  } catch (...) {
+    return false;
+  }
+}
+
+void Guest::Finish() noexcept {
+  try {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!writer_) return;
+      Keep(writer_->Finish());
+      writer_.reset();
+    }
+    const session::Ending ending{.end_ns = session::NowNs(),
+                                 .end_realtime_ns = session::NowRealtimeNs()};
+    const auto finished =
+        session::FinishCapture(folder_, static_cast<uint32_t>(pid_), ending,
+                               [](capture::Writer&) { return Result<void>(); });
+    if (!finished) {
+      Say("no capture: " + finished.error().message);
+    } else if (!finished->incomplete.empty()) {
+      Say(finished->path + " is incomplete: " + finished->incomplete);
+    }
+  } catch (...) {
+    GiveUp("out of memory; no capture was written");
+  }
+}
+
+uint32_t Guest::TakeKernelNumbers(uint32_t count) { return next_kernel_.fetch_add(count); }
+
+}  // namespace iket::inject

@@ -1,0 +1,77 @@
+// guest.h: this process as a traced one: its account, its launch log, its way to the supervisor.
+//
+// Nothing exists until the first image with marks is met: a process that never loads one writes
+// nothing and makes no file. All functions are safe from any thread, throw nothing, and after the
+// first failure to write the account the process goes on untraced, said in one line.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "capture/writer.h"
+#include "ring/layout.h"
+#include "session/launch_log.h"
+#include "session/message.h"
+
+namespace iket::inject {
+
+class Guest {
+ public:
+  // The guest of this process, made on first use; null when tracing is off (no driver that can trace,
+  // no place to write, a child after fork).
+  static Guest* Get() noexcept;
+  // The same if it has been made already.
+  static Guest* Existing() noexcept;
+
+  const ring::Layout& layout() const { return layout_; }
+
+  // Appends to the account. A full disk costs data, never the program; the writer counts it.
+  template <typename T>
+  void Append(const T& row) noexcept {
+    try {
+      const std::lock_guard lock(mutex_);
+      if (writer_) Keep(writer_->Append(row));
+    } catch (...) {
+      GiveUp("out of memory");
+    }
+  }
+  void Append(const capture::RingMoment& moment,
+              std::span<const capture::RingContents> rings) noexcept;
+
+  // A note for the person who reads the capture; `kernel` is -1 or a kernel's number.
+  void Note(capture::Severity severity, int32_t kernel, std::string text) noexcept;
+
+  session::LaunchLog* launch_log() { return launch_log_ ? &*launch_log_ : nullptr; }
+
+  // Hands ring memory to the supervisor; false when there is none or it does not answer.
+  bool Share(const session::RingMemory& memory) noexcept;
+  bool has_supervisor() const { return socket_ >= 0; }
+
+  // At the end of a process without a supervisor: makes the final capture.
+  void Finish() noexcept;
+
+  uint32_t TakeImageNumber() { return next_image_++; }
+  uint32_t TakeContextNumber() { return next_context_++; }
+  uint32_t TakeKernelNumbers(uint32_t count);
+
+ private:
+  Guest() = default;
+  bool Open();
+  void Keep(Result<void> result);
+  void GiveUp(const char* why) noexcept;
+
+  std::mutex mutex_;
+  int pid_ = 0;
+  std::string folder_;
+  ring::Layout layout_;
+  std::optional<capture::Writer> writer_;
+  std::optional<session::LaunchLog> launch_log_;
+  int socket_ = -1;
+  std::atomic<uint32_t> next_image_{0};
+  std::atomic<uint32_t> next_context_{0};
+  std::atomic<uint32_t> next_kernel_{0};
+};
+
+}  // namespace iket::inject

@@ -1,0 +1,403 @@
+// The interposed functions. Each is what the driver's own is, plus the little that tracing needs before
+// or after it; a caller sees the driver's results only. They are reached by three roads: the program's
+// PLT (these names), dlsym, and cuGetProcAddress (hooks.h).
+//
+// cuda.h renames functions to their newest versions; the names below are those that libcuda exports.
+#include "inject/hooks.h"
+
+#include <dlfcn.h>
+
+#include <cstring>
+
+#include <cuda.h>
+
+#include "inject/contexts.h"
+#include "inject/driver.h"
+#include "inject/images.h"
+#include "inject/launches.h"
+#include "inject/say.h"
+
+#undef cuGetProcAddress
+#undef cuCtxDestroy
+#undef cuDevicePrimaryCtxReset
+#undef cuDevicePrimaryCtxRelease
+
+namespace iket::inject {
+namespace {
+
+// The driver's function of this exported name, with the type of ours.
+#define IKET_REAL(name) (RealFunction<decltype(&::name)>(#name))
+
+template <typename Function>
+Function RealFunction(const char* name) noexcept {
+  return reinterpret_cast<Function>(FindReal(name));
+}
+
+// What a driver function returns that this driver does not have.
+constexpr CUresult kMissing = CUDA_ERROR_NOT_FOUND;
+
+constexpr char kRefused[] =
+    "the driver refuses a patched code image; the program runs the original, which is not traced";
+
+// Loads the patched image, or the original where there is none or the driver does not take it.
+template <typename Load, typename Register>
+CUresult LoadPatched(const std::shared_ptr<PatchedImage>& patched, const Load& load,
+                     const Register& registered, const void* original) noexcept {
+  if (patched != nullptr) {
+    const CUresult result = load(patched->pointer());
+    if (result == CUDA_SUCCESS) {
+      registered();
+      return result;
+    }
+    const CUresult second = load(original);
+    if (second == CUDA_SUCCESS) Say(kRefused);
+    return second;
+  }
+  return load(original);
+}
+
+LaunchShape ShapeOf(const CUlaunchConfig* config) noexcept {
+  LaunchShape shape;
+  if (config == nullptr) return shape;
+  shape.grid[0] = config->gridDimX;
+  shape.grid[1] = config->gridDimY;
+  shape.grid[2] = config->gridDimZ;
+  shape.block[0] = config->blockDimX;
+  shape.block[1] = config->blockDimY;
+  shape.block[2] = config->blockDimZ;
+  shape.dynamic_shared_bytes = config->sharedMemBytes;
+  shape.stream = config->hStream;
+  for (unsigned i = 0; config->attrs != nullptr && i < config->numAttrs; ++i) {
+    const CUlaunchAttribute& attribute = config->attrs[i];
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+      shape.cluster[0] = attribute.value.clusterDim.x;
+      shape.cluster[1] = attribute.value.clusterDim.y;
+      shape.cluster[2] = attribute.value.clusterDim.z;
+    } else if (attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && attribute.value.cooperative != 0) {
+      shape.flags |= session::kLaunchCooperative;
+    }
+  }
+  return shape;
+}
+
+}  // namespace
+}  // namespace iket::inject
+
+using namespace iket::inject;  // NOLINT: the functions below are C functions of the global namespace
+
+extern "C" {
+
+// cuda.h declares these only under their older or newer names.
+CUresult cuGetProcAddress(const char*, void**, int, cuuint64_t);
+CUresult cuCtxDestroy(CUcontext);
+CUresult cuDevicePrimaryCtxReset(CUdevice);
+CUresult cuLaunchKernel_ptsz(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                             unsigned, CUstream, void**, void**);
+CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig*, CUfunction, void**, void**);
+CUresult cuLaunchCooperativeKernel_ptsz(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                        unsigned, unsigned, CUstream, void**);
+CUresult cuGraphLaunch_ptsz(CUgraphExec, CUstream);
+
+// --- code images -------------------------------------------------------------------------------
+
+CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* jit_options,
+                           void** jit_values, unsigned jit_count, CUlibraryOption* options,
+                           void** values, unsigned count) {
+  const auto real = IKET_REAL(cuLibraryLoadData);
+  if (real == nullptr) return kMissing;
+  const auto patched = Prepare(code, "cuLibraryLoadData");
+  return LoadPatched(
+      patched,
+      [&](const void* image) {
+        return real(library, image, jit_options, jit_values, jit_count, options, values, count);
+      },
+      [&] { AddLibrary(*library, patched); }, code);
+}
+
+CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option* jit_options,
+                               void** jit_values, unsigned jit_count, CUlibraryOption* options,
+                               void** values, unsigned count) {
+  const auto real = IKET_REAL(cuLibraryLoadFromFile);
+  if (real == nullptr) return kMissing;
+  const auto patched = PrepareFile(path);
+  const auto load_data = IKET_REAL(cuLibraryLoadData);
+  if (patched != nullptr && load_data != nullptr) {
+    const CUresult result = load_data(library, patched->pointer(), jit_options, jit_values,
+                                      jit_count, options, values, count);
+    if (result == CUDA_SUCCESS) {
+      AddLibrary(*library, patched);
+      return result;
+    }
+    Say(kRefused);
+  }
+  return real(library, path, jit_options, jit_values, jit_count, options, values, count);
+}
+
+CUresult cuLibraryUnload(CUlibrary library) {
+  const auto real = IKET_REAL(cuLibraryUnload);
+  if (real == nullptr) return kMissing;
+  const CUresult result = real(library);
+  if (result == CUDA_SUCCESS && RemoveLibrary(library)) ForgetKernels();
+  return result;
+}
+
+CUresult cuModuleLoadData(CUmodule* module, const void* code) {
+  const auto real = IKET_REAL(cuModuleLoadData);
+  if (real == nullptr) return kMissing;
+  const auto patched = Prepare(code, "cuModuleLoadData");
+  return LoadPatched(
+      patched, [&](const void* image) { return real(module, image); },
+      [&] { AddModule(*module, patched); }, code);
+}
+
+CUresult cuModuleLoadDataEx(CUmodule* module, const void* code, unsigned count,
+                            CUjit_option* options, void** values) {
+  const auto real = IKET_REAL(cuModuleLoadDataEx);
+  if (real == nullptr) return kMissing;
+  const auto patched = Prepare(code, "cuModuleLoadDataEx");
+  return LoadPatched(
+      patched, [&](const void* image) { return real(module, image, count, options, values); },
+      [&] { AddModule(*module, patched); }, code);
+}
+
+CUresult cuModuleLoadFatBinary(CUmodule* module, const void* code) {
+  const auto real = IKET_REAL(cuModuleLoadFatBinary);
+  if (real == nullptr) return kMissing;
+  const auto patched = Prepare(code, "cuModuleLoadFatBinary");
+  return LoadPatched(
+      patched, [&](const void* image) { return real(module, image); },
+      [&] { AddModule(*module, patched); }, code);
+}
+
+CUresult cuModuleLoad(CUmodule* module, const char* path) {
+  const auto real = IKET_REAL(cuModuleLoad);
+  if (real == nullptr) return kMissing;
+  const auto patched = PrepareFile(path);
+  const auto load_data = IKET_REAL(cuModuleLoadData);
+  if (patched != nullptr && load_data != nullptr) {
+    const CUresult result = load_data(module, patched->pointer());
+    if (result == CUDA_SUCCESS) {
+      AddModule(*module, patched);
+      return result;
+    }
+    Say(kRefused);
+  }
+  return real(module, path);
+}
+
+CUresult cuModuleUnload(CUmodule module) {
+  const auto real = IKET_REAL(cuModuleUnload);
+  if (real == nullptr) return kMissing;
+  const CUresult result = real(module);
+  if (result == CUDA_SUCCESS && RemoveModule(module)) ForgetKernels();
+  return result;
+}
+
+// --- handles of kernels ------------------------------------------------------------------------
+
+CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
+  const auto real = IKET_REAL(cuModuleGetFunction);
+  if (real == nullptr) return kMissing;
+  const CUresult result = real(function, module, name);
+  uint32_t number = 0;
+  if (result == CUDA_SUCCESS && FindKernel(module, name, &number)) {
+    RememberKernel(*function, number);
+  }
+  return result;
+}
+
+CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
+  const auto real = IKET_REAL(cuLibraryGetKernel);
+  if (real == nullptr) return kMissing;
+  const CUresult result = real(kernel, library, name);
+  uint32_t number = 0;
+  if (result == CUDA_SUCCESS && FindKernel(library, name, &number)) {
+    RememberKernel(*kernel, number);
+  }
+  return result;
+}
+
+CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
+  const auto real = IKET_REAL(cuKernelGetFunction);
+  if (real == nullptr) return kMissing;
+  const CUresult result = real(function, kernel);
+  uint32_t number = 0;
+  if (result == CUDA_SUCCESS && LookUpKernel(kernel, &number)) RememberKernel(*function, number);
+  return result;
+}
+
+// --- launches ----------------------------------------------------------------------------------
+
+#define IKET_LAUNCH_KERNEL(name)                                                                   \
+  CUresult name(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,            \
+                unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,             \
+                CUstream stream, void** parameters, void** extra) {                                \
+    static const auto real = IKET_REAL(name);                                                      \
+    if (real == nullptr) return kMissing;                                                          \
+    auto* entry = BeforeLaunch(function, {.grid = {grid_x, grid_y, grid_z},                        \
+                                          .block = {block_x, block_y, block_z},                    \
+                                          .dynamic_shared_bytes = shared,                          \
+                                          .stream = stream});                                      \
+    const CUresult result = real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,      \
+                                 shared, stream, parameters, extra);                               \
+    AfterLaunch(entry, result);                                                                    \
+    return result;                                                                                 \
+  }
+IKET_LAUNCH_KERNEL(cuLaunchKernel)
+IKET_LAUNCH_KERNEL(cuLaunchKernel_ptsz)
+#undef IKET_LAUNCH_KERNEL
+
+#define IKET_LAUNCH_KERNEL_EX(name)                                                            \
+  CUresult name(const CUlaunchConfig* config, CUfunction function, void** parameters,          \
+                void** extra) {                                                                \
+    static const auto real = IKET_REAL(name);                                                  \
+    if (real == nullptr) return kMissing;                                                      \
+    auto* entry = BeforeLaunch(function, ShapeOf(config));                                     \
+    const CUresult result = real(config, function, parameters, extra);                         \
+    AfterLaunch(entry, result);                                                                \
+    return result;                                                                             \
+  }
+IKET_LAUNCH_KERNEL_EX(cuLaunchKernelEx)
+IKET_LAUNCH_KERNEL_EX(cuLaunchKernelEx_ptsz)
+#undef IKET_LAUNCH_KERNEL_EX
+
+#define IKET_LAUNCH_COOPERATIVE(name)                                                          \
+  CUresult name(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,        \
+                unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,         \
+                CUstream stream, void** parameters) {                                          \
+    static const auto real = IKET_REAL(name);                                                  \
+    if (real == nullptr) return kMissing;                                                      \
+    auto* entry = BeforeLaunch(function, {.grid = {grid_x, grid_y, grid_z},                    \
+                                          .block = {block_x, block_y, block_z},                \
+                                          .dynamic_shared_bytes = shared,                      \
+                                          .stream = stream,                                    \
+                                          .flags = iket::session::kLaunchCooperative});        \
+    const CUresult result = real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,  \
+                                 shared, stream, parameters);                                  \
+    AfterLaunch(entry, result);                                                                \
+    return result;                                                                             \
+  }
+IKET_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel)
+IKET_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel_ptsz)
+#undef IKET_LAUNCH_COOPERATIVE
+
+// A graph's kernels were added earlier; its context must be armed before they run.
+#define IKET_GRAPH_LAUNCH(name)                       \
+  CUresult name(CUgraphExec graph, CUstream stream) { \
+    static const auto real = IKET_REAL(name);         \
+    if (real == nullptr) return kMissing;             \
+    ArmCurrentContext();                              \
+    return real(graph, stream);                       \
+  }
+IKET_GRAPH_LAUNCH(cuGraphLaunch)
+IKET_GRAPH_LAUNCH(cuGraphLaunch_ptsz)
+#undef IKET_GRAPH_LAUNCH
+
+// --- ends of contexts --------------------------------------------------------------------------
+
+#define IKET_CONTEXT_END(name, type, notify) \
+  CUresult name(type which) {                \
+    const auto real = IKET_REAL(name);       \
+    if (real == nullptr) return kMissing;    \
+    notify(which);                           \
+    return real(which);                      \
+  }
+IKET_CONTEXT_END(cuCtxDestroy, CUcontext, ContextEnds)
+IKET_CONTEXT_END(cuCtxDestroy_v2, CUcontext, ContextEnds)
+IKET_CONTEXT_END(cuDevicePrimaryCtxReset, CUdevice, DeviceContextEnds)
+IKET_CONTEXT_END(cuDevicePrimaryCtxReset_v2, CUdevice, DeviceContextEnds)
+#undef IKET_CONTEXT_END
+
+// --- looking functions up ----------------------------------------------------------------------
+
+CUresult cuGetProcAddress(const char* name, void** function, int version, cuuint64_t flags) {
+  static const auto real = IKET_REAL(cuGetProcAddress);
+  if (real == nullptr) return kMissing;
+  const CUresult result = real(name, function, version, flags);
+  if (result == CUDA_SUCCESS && function != nullptr && *function != nullptr) {
+    if (void* hook = HookByProcAddress(name, version, flags)) *function = hook;
+  }
+  return result;
+}
+
+CUresult cuGetProcAddress_v2(const char* name, void** function, int version, cuuint64_t flags,
+                             CUdriverProcAddressQueryResult* status) {
+  static const auto real = IKET_REAL(cuGetProcAddress_v2);
+  if (real == nullptr) return kMissing;
+  const CUresult result = real(name, function, version, flags, status);
+  if (result == CUDA_SUCCESS && function != nullptr && *function != nullptr) {
+    if (void* hook = HookByProcAddress(name, version, flags)) *function = hook;
+  }
+  return result;
+}
+
+}  // extern "C"
+
+namespace iket::inject {
+namespace {
+
+struct Hook {
+  const char* base_name;  // as asked of cuGetProcAddress
+  const char* exported;   // as libcuda exports it
+  void* function;
+  int since;  // least cudaVersion for which this is the answer
+  bool per_thread_stream;
+};
+
+#define IKET_HOOK(base, name, since, per_thread) \
+  { #base, #name, reinterpret_cast<void*>(&::name), since, per_thread }
+
+// For one base name and kind of stream, the last row whose `since` is not above the asked version.
+const Hook kHooks[] = {
+    IKET_HOOK(cuGetProcAddress, cuGetProcAddress, 11030, false),
+    IKET_HOOK(cuGetProcAddress, cuGetProcAddress_v2, 12000, false),
+    IKET_HOOK(cuModuleLoad, cuModuleLoad, 2000, false),
+    IKET_HOOK(cuModuleLoadData, cuModuleLoadData, 2000, false),
+    IKET_HOOK(cuModuleLoadDataEx, cuModuleLoadDataEx, 2010, false),
+    IKET_HOOK(cuModuleLoadFatBinary, cuModuleLoadFatBinary, 2000, false),
+    IKET_HOOK(cuModuleUnload, cuModuleUnload, 2000, false),
+    IKET_HOOK(cuModuleGetFunction, cuModuleGetFunction, 2000, false),
+    IKET_HOOK(cuLibraryLoadData, cuLibraryLoadData, 12000, false),
+    IKET_HOOK(cuLibraryLoadFromFile, cuLibraryLoadFromFile, 12000, false),
+    IKET_HOOK(cuLibraryUnload, cuLibraryUnload, 12000, false),
+    IKET_HOOK(cuLibraryGetKernel, cuLibraryGetKernel, 12000, false),
+    IKET_HOOK(cuKernelGetFunction, cuKernelGetFunction, 12000, false),
+    IKET_HOOK(cuLaunchKernel, cuLaunchKernel, 4000, false),
+    IKET_HOOK(cuLaunchKernel, cuLaunchKernel_ptsz, 7000, true),
+    IKET_HOOK(cuLaunchKernelEx, cuLaunchKernelEx, 11060, false),
+    IKET_HOOK(cuLaunchKernelEx, cuLaunchKernelEx_ptsz, 11060, true),
+    IKET_HOOK(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel, 9000, false),
+    IKET_HOOK(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz, 9000, true),
+    IKET_HOOK(cuGraphLaunch, cuGraphLaunch, 10000, false),
+    IKET_HOOK(cuGraphLaunch, cuGraphLaunch_ptsz, 10000, true),
+    IKET_HOOK(cuCtxDestroy, cuCtxDestroy, 2000, false),
+    IKET_HOOK(cuCtxDestroy, cuCtxDestroy_v2, 4000, false),
+    IKET_HOOK(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset, 7000, false),
+    IKET_HOOK(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v2, 11000, false),
+};
+#undef IKET_HOOK
+
+}  // namespace
+
+void* HookByExport(const char* exported_name) noexcept {
+  for (const Hook& hook : kHooks) {
+    if (std::strcmp(hook.exported, exported_name) == 0) return hook.function;
+  }
+  return nullptr;
+}
+
+void* HookByProcAddress(const char* name, int cuda_version, uint64_t flags) noexcept {
+  if (name == nullptr) return nullptr;
+  const bool wants_per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
+  void* answer = nullptr;
+  void* legacy = nullptr;
+  for (const Hook& hook : kHooks) {
+    if (std::strcmp(hook.base_name, name) != 0 || hook.since > cuda_version) continue;
+    if (hook.per_thread_stream == wants_per_thread) answer = hook.function;
+    if (!hook.per_thread_stream) legacy = hook.function;
+  }
+  // Functions without a per-thread twin answer either way.
+  return answer != nullptr ? answer : legacy;
+}
+
+}  // namespace iket::inject

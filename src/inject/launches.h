@@ -1,0 +1,38 @@
+// launches.h: which handles are traced kernels, and the log of their launches.
+//
+// Launching is the hot path of other people's programs. A launch of a kernel that is not traced costs
+// here two atomic loads, a thread-local comparison and one probe of a hash table: no lock, no system
+// call, no allocation.
+#pragma once
+
+#include <cstdint>
+
+#include <cuda.h>
+
+#include "session/launch_log.h"
+
+namespace iket::inject {
+
+// Remembers that a CUfunction or CUkernel (as the program may pass either) is the kernel `number`, or,
+// after its library or module is gone, nothing.
+void RememberKernel(const void* handle, uint32_t number) noexcept;
+void ForgetKernels() noexcept;  // handles of an unloaded image may come back as others
+
+// True if `handle` is a traced kernel.
+bool LookUpKernel(const void* handle, uint32_t* number) noexcept;
+
+struct LaunchShape {
+  uint32_t grid[3] = {};
+  uint32_t block[3] = {};
+  uint32_t cluster[3] = {};
+  uint32_t dynamic_shared_bytes = 0;
+  CUstream stream = nullptr;
+  uint32_t flags = 0;  // session::LaunchFlag
+};
+
+// Before a launch of `handle`: arms the context and, for a traced kernel, writes an entry. Returns the
+// entry, which AfterLaunch completes, or null.
+session::LaunchEntry* BeforeLaunch(const void* handle, const LaunchShape& shape) noexcept;
+void AfterLaunch(session::LaunchEntry* entry, CUresult result) noexcept;
+
+}  // namespace iket::inject

@@ -1,0 +1,61 @@
+// window.h: the ring memory of one CUDA context.
+//
+// Device memory made with cuMemCreate, so that it can be exported to the supervisor and outlives this
+// process; mapped at an address whose low 32 bits are zero (ring/layout.h). What the address range
+// holds beyond the rings of this GPU's SMs maps to a sink of 2 MiB. Where memory for rings is not to be
+// had, all of it is sink: code that is patched already stores somewhere harmless.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/error.h"
+#include "inject/driver.h"
+#include "ring/layout.h"
+
+namespace iket::inject {
+
+class Window {
+ public:
+  // Makes the window in the current context, of `device`. Errors: kSystem.
+  static Result<Window> Create(CUdevice device, const ring::Layout& layout);
+
+  Window(Window&&) noexcept = default;
+  Window& operator=(Window&&) noexcept = default;
+  // Windows live as long as their context; the driver frees them with the process.
+  ~Window() = default;
+
+  uint64_t base() const { return base_; }
+  bool is_sink() const { return is_sink_; }
+  uint64_t device_bytes() const { return device_bytes_; }
+  const ring::Layout& layout() const { return layout_; }
+
+  // Shareable descriptors of table and rings; errors where the system cannot share (kSystem).
+  struct Shared {
+    int table = -1;
+    int rings = -1;
+  };
+  Result<Shared> Share() const;
+
+  // Copies `bytes` at `offset` of table or rings to the host, on a stream of our own. The window's
+  // context must be current.
+  Result<void> CopyTable(void* to, size_t bytes) const;
+  Result<void> CopyRings(void* to, uint64_t offset, size_t bytes) const;
+
+ private:
+  Window() = default;
+  Result<void> MapAt(uint64_t address, uint64_t bytes, CUmemGenericAllocationHandle handle);
+  Result<void> MapSink(uint64_t from, uint64_t to);
+  Result<void> Copy(void* to, uint64_t address, size_t bytes) const;
+
+  ring::Layout layout_;
+  CUdevice device_ = 0;
+  CUmemGenericAllocationHandle table_ = 0;
+  CUmemGenericAllocationHandle rings_ = 0;
+  CUmemGenericAllocationHandle sink_ = 0;
+  uint64_t base_ = 0;
+  bool is_sink_ = false;
+  uint64_t device_bytes_ = 0;
+};
+
+}  // namespace iket::inject

@@ -1,0 +1,113 @@
+#include "session/finish.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "capture/reader.h"
+#include "session/launch_log.h"
+#include "session/message.h"
+
+namespace iket::session {
+namespace {
+
+int64_t Now(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+// Copies everything but launches and the session itself.
+Result<void> CopyAccount(const capture::Reader& account, capture::Writer& writer) {
+  const capture::Capture& facts = account.capture();
+  const auto append = [&writer](const auto& rows) -> Result<void> {
+    if (rows.empty()) return {};
+    return writer.Append(std::span(rows));
+  };
+  for (const capture::Device& device : facts.devices) {
+    if (auto done = writer.Append(device); !done) return done;
+  }
+  if (auto done = append(facts.images); !done) return done;
+  if (auto done = append(facts.kernels); !done) return done;
+  if (auto done = append(facts.declarations); !done) return done;
+  if (auto done = append(facts.contexts); !done) return done;
+  if (auto done = append(facts.counters); !done) return done;
+  if (auto done = append(facts.notes); !done) return done;
+  Result<void> result;
+  account.ForEachRingBlock([&](const capture::RingBlock& block) {
+    std::vector<capture::RingContents> rings;
+    for (const capture::RingRow& row : block.rows) {
+      const uint64_t end = row.first + row.records.size() * uint64_t{ring::kRecordBytes};
+      rings.push_back({.ring = row.ring,
+                       .written = row.written,
+                       .older = row.records,
+                       .newer = {},
+                       .lag_bytes = row.written - end,
+                       .header = row.header});
+    }
+    result = writer.Append(block.moment, rings);
+    return result.has_value();
+  });
+  return result;
+}
+
+}  // namespace
+
+int64_t NowNs() { return Now(CLOCK_MONOTONIC); }
+int64_t NowRealtimeNs() { return Now(CLOCK_REALTIME); }
+
+Result<FinishedCapture> FinishCapture(const std::string& folder, uint32_t pid,
+                                      const Ending& ending, const AppendRings& append_rings) {
+  const std::string part = SessionPath(folder, pid, kSuffixPart);
+  const std::string launches_path = SessionPath(folder, pid, kSuffixLaunches);
+  const std::string path = SessionPath(folder, pid, kSuffixCapture);
+  const std::string temporary = path + ".tmp";
+
+  auto account = capture::Reader::Open(part);
+  if (!account) return tl::unexpected(account.error());
+  auto writer = capture::Writer::Create(temporary);
+  if (!writer) return tl::unexpected(writer.error());
+
+  // A full disk fails the first call that meets it and is counted by the writer from then on: what
+  // can be written still is, so errors are kept and the work goes on.
+  Result<void> first_error;
+  const auto keep = [&first_error](Result<void> result) {
+    if (!result && first_error) first_error = std::move(result);
+  };
+
+  capture::Session session;
+  if (!account->capture().sessions.empty()) session = account->capture().sessions.front();
+  session.ended = true;
+  session.exit_status = ending.exit_status;
+  session.signal = ending.signal;
+  session.end_ns = ending.end_ns;
+  session.end_realtime_ns = ending.end_realtime_ns;
+  keep(writer->Append(session));
+  keep(CopyAccount(*account, *writer));
+  if (auto log = LaunchLog::Open(launches_path)) {
+    const auto launches = log->Launches();
+    if (!launches.empty()) keep(writer->Append(std::span(launches)));
+    if (log->lost() > 0) {
+      keep(writer->Append(capture::Counter{"launches that found the launch log full", log->lost()}));
+    }
+  } else {
+    keep(writer->Append(capture::Note{.severity = capture::Severity::kWarning,
+                                      .text = "no launch log: " + log.error().message}));
+  }
+  keep(append_rings(*writer));
+  keep(writer->Finish());
+
+  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
+    return Fail(ErrorKind::kSystem, "{}: cannot rename to {}: {}", temporary, path,
+                std::strerror(errno));
+  }
+  unlink(part.c_str());
+  unlink(launches_path.c_str());
+  return FinishedCapture{.path = path,
+                         .incomplete = first_error ? std::string() : first_error.error().message};
+}
+
+}  // namespace iket::session

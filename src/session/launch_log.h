@@ -1,0 +1,68 @@
+// launch_log.h: the host's log of launches, in a file that guest and supervisor both map.
+//
+// The guest appends without a lock or a system call, from any thread; the entries outlive the guest
+// whatever ends it. The file has a fixed number of entries and is sparse: it takes disk only for what
+// was written. When it is full, further launches are counted and not logged.
+//
+// Cost of an append: one atomic addition and 96 bytes, about 10 ns.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "capture/content.h"
+
+namespace iket::session {
+
+// As it lies in the file. `state` is stored last, with release order: 0 means not (wholly) written.
+struct LaunchEntry {
+  std::atomic<uint32_t> state;  // 1 written, 2 written and the driver refused the launch
+  uint32_t kernel;
+  uint32_t context;
+  uint32_t flags;  // LaunchFlag
+  uint64_t stream;
+  int64_t host_ns;  // CLOCK_MONOTONIC, before the launch
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint32_t cluster[3];  // 0: not given
+  uint32_t dynamic_shared_bytes;
+  uint32_t reserved[6];
+};
+static_assert(sizeof(LaunchEntry) == 96);
+
+enum LaunchFlag : uint32_t { kLaunchCooperative = 1, kLaunchCaptured = 2 };
+
+class LaunchLog {
+ public:
+  static constexpr uint32_t kCapacity = 1u << 20;
+
+  // Makes the file for writing, or maps an existing one for reading. Errors: kSystem, kBadInput.
+  static Result<LaunchLog> Create(const std::string& path);
+  static Result<LaunchLog> Open(const std::string& path);
+
+  LaunchLog(LaunchLog&& other) noexcept;
+  LaunchLog& operator=(LaunchLog&& other) noexcept;
+  ~LaunchLog();
+
+  // An entry of one's own to fill in, or null when the log is full. Set `state` last.
+  LaunchEntry* Append();
+
+  // What was written wholly, in order; the sequence number is the position in the log. Contents are
+  // taken as they are: they come from another process.
+  std::vector<capture::Launch> Launches() const;
+  // Launches that found the log full.
+  uint64_t lost() const;
+
+ private:
+  struct Header;
+  LaunchLog() = default;
+  LaunchEntry* entries() const;
+
+  Header* header_ = nullptr;
+  size_t mapped_ = 0;
+};
+
+}  // namespace iket::session

@@ -1,0 +1,46 @@
+// message.h: what a guest tells its supervisor, over a Unix socket (SOCK_SEQPACKET, one packet each).
+//
+// There is one message: "this context has rings, here is their memory". Everything else the guest
+// writes into its own capture file. The two file descriptors are shareable handles of device memory
+// (cuMemExportToShareableHandle): the supervisor holds them, so that the rings outlive the guest.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "base/error.h"
+
+namespace iket::session {
+
+// Environment of a guest. Set by `iket profile`; a library preloaded by hand works without them.
+inline constexpr char kEnvSocket[] = "IKET_SOCKET";       // path of the supervisor's socket
+inline constexpr char kEnvOutput[] = "IKET_OUTPUT";       // folder of the capture files
+inline constexpr char kEnvRingBytes[] = "IKET_RING_BYTES";
+
+struct RingMemory {
+  uint32_t pid = 0;
+  uint32_t context = 0;     // index, as in the capture
+  uint32_t ring_bytes = 0;  // ring::Layout
+  uint32_t sm_count = 0;
+  std::array<uint8_t, 16> device_uuid{};
+  // Descriptors; owned by whoever holds the message.
+  int table = -1;
+  int rings = -1;
+};
+
+// A closed connection or a packet that is no message is an error (kSystem, kBadInput).
+Result<void> Send(int socket, const RingMemory& message);
+Result<RingMemory> ReceiveUntrusted(int socket);
+
+// Connects to a supervisor / listens as one. The descriptor is close-on-exec.
+Result<int> Connect(const std::string& path);
+Result<int> Listen(const std::string& path);
+
+// `<folder>/iket_pid_0x<pid>` + suffix.
+std::string SessionPath(const std::string& folder, uint32_t pid, const char* suffix);
+inline constexpr char kSuffixPart[] = ".iketcap.part";   // the guest's own account, being written
+inline constexpr char kSuffixLaunches[] = ".launches";   // launch_log.h
+inline constexpr char kSuffixCapture[] = ".iketcap";
+
+}  // namespace iket::session

@@ -1,0 +1,48 @@
+#include "session/ring_image.h"
+
+#include <algorithm>
+
+namespace iket::session {
+namespace {
+
+using ring::KindOf;
+using ring::Record;
+using ring::RecordKind;
+using ring::RingHeader;
+
+bool IsYounger(uint32_t clock, uint32_t than) { return static_cast<int32_t>(clock - than) > 0; }
+
+// A warp has started since the last one ended: its begin stands at the cursor, or (when it has lapped
+// the ring) something in it is younger than that end.
+bool SeemsRunning(const RingHeader& header, std::span<const Record> records) {
+  const Record& next = records[header.cursor / ring::kRecordBytes % records.size()];
+  if (KindOf(next) == RecordKind::kBegin && next.high == header.end_clock) return true;
+  return std::any_of(records.begin(), records.end(), [&](const Record& record) {
+    return KindOf(record) == RecordKind::kEvent && IsYounger(record.clock, header.end_clock);
+  });
+}
+
+}  // namespace
+
+bool IsUsed(const RingHeader& header) {
+  return header.cursor != 0 || header.end_timer() != 0 || header.identity.tag != 0;
+}
+
+capture::RingContents ContentsOf(uint32_t ring, const RingHeader& header,
+                                 std::span<const Record> untrusted_records) {
+  const std::span<const Record> records = untrusted_records;
+  const uint64_t ring_bytes = records.size() * uint64_t{ring::kRecordBytes};
+  const uint64_t cursor = header.cursor / ring::kRecordBytes * uint64_t{ring::kRecordBytes};
+  capture::RingContents contents{.ring = ring, .written = cursor, .header = header};
+  const size_t at = cursor / ring::kRecordBytes % records.size();
+  if (SeemsRunning(header, records)) contents.written = cursor + ring_bytes;
+  if (contents.written < ring_bytes) {
+    contents.newer = records.first(at);
+  } else {
+    contents.older = records.subspan(at);
+    contents.newer = records.first(at);
+  }
+  return contents;
+}
+
+}  // namespace iket::session

@@ -1,0 +1,46 @@
+// driver.h: the few functions of libcuda.so.1 that the supervisor calls, found at run time.
+//
+// The supervising process opens the driver only after the guest has told it of rings, so that a
+// machine without a driver can still run every other command.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include <cuda.h>
+
+#include "base/error.h"
+
+namespace iket::supervisor {
+
+class Driver {
+ public:
+  // Opens libcuda.so.1 and initialises it. Errors (kSystem) say what is missing.
+  static Result<Driver> Open();
+
+  // The device with this UUID.
+  Result<CUdevice> FindDevice(const std::array<uint8_t, 16>& uuid) const;
+  // "cuMemMap: invalid argument (1)" as an error of kind kSystem.
+  tl::unexpected<Error> Failure(const char* call, CUresult result) const;
+
+  // clang-format off
+  decltype(&::cuInit) Init = nullptr;
+  decltype(&::cuDeviceGetCount) DeviceGetCount = nullptr;
+  decltype(&::cuDeviceGet) DeviceGet = nullptr;
+  decltype(&::cuDeviceGetUuid_v2) DeviceGetUuid = nullptr;
+  decltype(&::cuDevicePrimaryCtxRetain) PrimaryCtxRetain = nullptr;
+  decltype(&::cuDevicePrimaryCtxRelease_v2) PrimaryCtxRelease = nullptr;
+  decltype(&::cuCtxSetCurrent) CtxSetCurrent = nullptr;
+  decltype(&::cuMemImportFromShareableHandle) MemImport = nullptr;
+  decltype(&::cuMemAddressReserve) MemAddressReserve = nullptr;
+  decltype(&::cuMemAddressFree) MemAddressFree = nullptr;
+  decltype(&::cuMemMap) MemMap = nullptr;
+  decltype(&::cuMemUnmap) MemUnmap = nullptr;
+  decltype(&::cuMemRelease) MemRelease = nullptr;
+  decltype(&::cuMemSetAccess) MemSetAccess = nullptr;
+  decltype(&::cuMemcpyDtoH_v2) MemcpyDtoH = nullptr;
+  decltype(&::cuGetErrorString) GetErrorString = nullptr;
+  // clang-format on
+};
+
+}  // namespace iket::supervisor

@@ -1,0 +1,37 @@
+// supervise.h: runs a program with the collector inside and keeps what it recorded.
+//
+// The supervisor stays the parent. Guests (the program and its children) write their own account and
+// hand over handles of their ring memory; when the program has ended, however it ended, the rings
+// are read from here and joined with the account into one capture a process.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace iket::supervisor {
+
+struct Options {
+  std::vector<std::string> command;
+  std::string output_folder;  // exists
+  uint64_t ring_bytes = 32 << 10;
+  std::string library;  // libiket_inject.so; empty: beside this program (../lib)
+};
+
+struct Outcome {
+  int exit_code = 0;                  // of the program
+  int signal = 0;                     // that ended it, else 0
+  std::vector<std::string> captures;  // one a process that ran marked code
+  std::vector<std::string> warnings;  // for a person, one sentence each
+};
+
+// Errors (kUsage): the command cannot be run, or cannot be traced since the loader takes no preloaded
+// library into it (static, set-uid). SIGINT and SIGTERM while it runs go to the program only.
+Result<Outcome> Supervise(const Options& options);
+
+// What `execvp` would run, checked: found, executable, dynamically linked, not set-uid. A path.
+Result<std::string> ResolveCommand(const std::string& command);
+
+}  // namespace iket::supervisor
