@@ -127,6 +127,17 @@ TEST(Fatbin, FoundInsideAProgram) {
   EXPECT_TRUE(std::ranges::equal(found[1].span(), second));
 }
 
+TEST(Fatbin, InsideAFatbinIsNotFoundAgain) {
+  const Bytes inner = Data("saxpy.ptx.fatbin");
+  const Bytes bytes = Data("saxpy.none.fatbin");
+  const auto fatbin = ReadFatbin(UntrustedBytes(bytes)).value();
+  const Replacement replacement{0, inner};
+  const Bytes outer = RebuildFatbin(fatbin, std::span(&replacement, 1)).value();
+  const auto found = FindFatbins(UntrustedBytes(outer));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].size(), outer.size());
+}
+
 TEST(Fatbin, WhatLiesAboutItsSizes) {
   const Bytes whole = Data("saxpy.zstd.fatbin");
   const auto error = [&](uint64_t offset, auto value) {

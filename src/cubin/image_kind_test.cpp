@@ -51,6 +51,14 @@ TEST(UntrustedImageAt, KnowsHowLongEveryImageIs) {
   }
 }
 
+TEST(UntrustedImageAt, NumberOfSectionsInTheFirstOne) {
+  Bytes cubin = Data("pipeline.sm_90a.rdc.cubin");  // ends with its section headers
+  const uint64_t count = testing::Peek<ElfHeader>(cubin, 0).section_count;
+  Poke(cubin, testing::HeaderOf(cubin, 0) + offsetof(ElfSection, size), count);
+  Poke(cubin, offsetof(ElfHeader, section_count), uint16_t{0});
+  EXPECT_EQ(UntrustedImageAt(cubin.data()).value().bytes.size(), cubin.size());
+}
+
 TEST(UntrustedImageAt, FollowsAWrapper) {
   const Bytes fatbin = Data("saxpy.zstd.fatbin");
   FatbinWrapper wrapper{kWrapperMagic, 2, fatbin.data(), nullptr};

@@ -264,6 +264,20 @@ TEST(Layout, SectionsWithoutBytesKeepOddOffsets) {
   EXPECT_EQ(after.sections[beyond].offset, ~uint64_t{0} - 5) << "stays";
 }
 
+// .nv.global.init ends where .nv.shared, aligned to 16, begins; when it grows by half of that, the
+// segment takes the padding along.
+TEST(Layout, SegmentsEndWhereSectionsWithoutBytesBegin) {
+  Image image = ParseData("pipeline.sm_90a.cubin");
+  const uint32_t data = image.FindSection(".nv.global.init").value();
+  ASSERT_TRUE(image.SetSectionData(data, Bytes(32)));
+  const RawFile before(image.Serialize());
+  const uint32_t shared = image.FindSection(".nv.shared.work64").value();
+  ASSERT_EQ(before.sections[data].offset + 32, before.sections[shared].offset);
+  auto again = Image::Parse(UntrustedBytes(before.bytes)).value();
+  ASSERT_TRUE(again.SetSectionData(data, Bytes(40)));
+  CheckLayout(before, RawFile(again.Serialize()));
+}
+
 // A segment may end behind its last section. When that section grows into the gap, the segment must
 // not grow into the next one.
 TEST(Layout, SegmentThatEndsInAGap) {
