@@ -42,13 +42,13 @@ class Alignment {
   void Run() {
     FindReference();
     const std::vector<uint32_t> order = SpansByClock();
-    std::vector<Frequency> frequencies(model_.clocks.size());
+    std::vector<SmFrequency> frequencies(model_.clocks.size());
     ForEachClock(order, [&](uint32_t clock, std::span<const uint32_t> members) {
       frequencies[clock] = FrequencyOf(clock, members);
     });
     ForEachRing([&](size_t first, size_t count) {
       WidenTimers(spans_.subspan(first, count), host_ns_.subspan(first, count),
-                  frequencies[ClockOf(spans_[first])].ghz, reference_ns_);
+                  frequencies[ClockOf(spans_[first])], reference_ns_);
     });
     FindOrigin();
     std::vector<std::vector<ClockPair>> pairs(model_.clocks.size());
@@ -136,22 +136,18 @@ class Alignment {
     return order;
   }
 
-  // Cycles a ns on one SM, and how far its mean over a long time may be from that (a share).
-  struct Frequency {
-    double ghz = 0;
-    double doubt = 0;
-  };
-
   // The median of what the SM's warps say, else the nominal frequency.
-  Frequency FrequencyOf(uint32_t clock, std::span<const uint32_t> members) const {
+  SmFrequency FrequencyOf(uint32_t clock, std::span<const uint32_t> members) const {
     std::vector<double> ratios;
     for (uint32_t member : members) {
       const WarpSpan& span = spans_[member];
       if (!span.has_begin || !span.has_end_timer || span.back_steps != 0) continue;
-      // A longer warp shows as one that is too slow, and is no match for the others.
+      // Of a warp longer than the range of the timer's low word this is too short: it seems to run
+      // faster than any SM does.
       const uint32_t length = static_cast<uint32_t>(span.end_timer_ns) - span.begin_timer_low;
       if (length < 1000 || length > kShortNs) continue;
-      ratios.push_back(static_cast<double>(span.end_offset) / static_cast<double>(length));
+      const double ratio = static_cast<double>(span.end_offset) / static_cast<double>(length);
+      if (ratio < 1.5 * ghz_of_clock_[clock]) ratios.push_back(ratio);
     }
     if (ratios.empty()) return {ghz_of_clock_[clock], 0.25};
     const auto middle = ratios.begin() + static_cast<ptrdiff_t>(ratios.size() / 2);
@@ -161,7 +157,7 @@ class Alignment {
 
   // Places the spans of one SM; returns its clock pairs by cycles.
   std::vector<ClockPair> AlignSm(uint32_t clock, std::span<const uint32_t> members,
-                                 const Frequency& frequency) {
+                                 const SmFrequency& frequency) {
     std::vector<Reading> readings;
     uint64_t implausible = 0;
     auto add = [&](uint64_t timer_ns, uint32_t span, Reading::What what) {
@@ -252,7 +248,7 @@ class Alignment {
   }
 
   static int64_t PlaceEnd(WarpSpan& span, const ClockUnwrapper& unwrapper,
-                          const Frequency& frequency) {
+                          const SmFrequency& frequency) {
     if (!span.placed) {
       const int64_t cycles = unwrapper.Unwrap(span.end_clock, span.end_timer_ns);
       span.base_cycles = cycles - span.end_offset;

@@ -131,32 +131,45 @@ class Decoding {
 
   // Finds out which grid each span is of, and which logged launch each grid was.
   void MatchGrids() {
-    // A warp whose begin is lost has no kernel: others of its grid have.
-    std::map<std::pair<uint32_t, uint32_t>, uint32_t> kernels;
-    for (const WarpSpan& span : spans_) {
-      if (!span.has_identity || span.kernel_number == kNoRow) continue;
-      const auto key = std::pair(ContextOf(span), span.identity.grid);
-      const auto [entry, is_new] = kernels.try_emplace(key, span.kernel_number);
-      if (entry->second != span.kernel_number) entry->second = kNoRow;
-    }
-    std::vector<std::pair<Grid, uint32_t>> keyed;
-    keyed.reserve(spans_.size());
+    // A warp whose begin is lost has no kernel: others of its grid have. Warps of a grid come in
+    // rows, so the grid of the span before is tried first.
+    std::map<Grid, uint32_t> found;
+    const std::pair<const Grid, uint32_t>* last = nullptr;
+    grid_of_span_.assign(spans_.size(), kNoRow);
+    std::vector<uint32_t> without_kernel;
     for (uint32_t i = 0; i < spans_.size(); ++i) {
       const WarpSpan& span = spans_[i];
       if (!span.has_identity) continue;
-      Grid grid{ContextOf(span), span.identity.grid, span.kernel_number};
+      const Grid grid{ContextOf(span), span.identity.grid, span.kernel_number};
       if (grid.kernel == kNoRow) {
-        const auto known = kernels.find({grid.context, grid.grid_id});
-        if (known != kernels.end()) grid.kernel = known->second;
+        without_kernel.push_back(i);
+        continue;
       }
-      keyed.push_back({grid, i});
+      if (last == nullptr || last->first != grid) {
+        last = &*found.try_emplace(grid, static_cast<uint32_t>(found.size())).first;
+      }
+      grid_of_span_[i] = last->second;
     }
-    std::ranges::sort(keyed);
-    grid_of_span_.assign(spans_.size(), kNoRow);
-    for (const auto& [grid, span] : keyed) {
-      if (grids_.empty() || grids_.back() != grid) grids_.push_back(grid);
-      grid_of_span_[span] = static_cast<uint32_t>(grids_.size() - 1);
+    for (uint32_t i : without_kernel) {
+      Grid grid{ContextOf(spans_[i]), spans_[i].identity.grid, 0};
+      const auto first = found.lower_bound(grid);
+      const auto is_same = [&](auto entry) {
+        return entry != found.end() && entry->first.context == grid.context &&
+               entry->first.grid_id == grid.grid_id;
+      };
+      // Two kernels under one %gridid are nodes of a graph: either may be meant.
+      const bool known = is_same(first) &&
+                         (!is_same(std::next(first)) || std::next(first)->first.kernel == kNoRow);
+      grid.kernel = known ? first->first.kernel : kNoRow;
+      grid_of_span_[i] = found.try_emplace(grid, static_cast<uint32_t>(found.size())).first->second;
     }
+    // Their rows in order.
+    std::vector<uint32_t> row_of(found.size());
+    for (const auto& [grid, number] : found) {
+      row_of[number] = static_cast<uint32_t>(grids_.size());
+      grids_.push_back(grid);
+    }
+    for (uint32_t& grid : grid_of_span_) grid = grid == kNoRow ? kNoRow : row_of[grid];
     matches_ = log_.Match(grids_);
     const size_t identified = grids_.size();
     PlaceOrphans();
@@ -255,26 +268,31 @@ class Decoding {
   // Rows of warps, by launch, CTA and index; and what every event's warp is.
   void MakeWarps() {
     struct Row {
-      uint32_t launch;
-      uint32_t cta_zy;
-      uint32_t cta_x;
+      uint64_t key;  // CTA z, y, x
       uint32_t index;
       uint32_t span;
 
       auto operator<=>(const Row&) const = default;
     };
-    std::vector<Row> rows;
-    rows.reserve(spans_.size());
+    // First by launch, which is a count, then within each.
+    std::vector<size_t> next(model_.launches.size() + 1);
+    for (uint32_t launch : launch_of_span_) ++next[launch + 1];
+    for (size_t i = 1; i < next.size(); ++i) next[i] += next[i - 1];
+    std::vector<Row> rows(spans_.size());
     for (uint32_t i = 0; i < spans_.size(); ++i) {
-      const WarpSpan& span = spans_[i];
+      const ring::Identity& identity = spans_[i].identity;
       const uint32_t launch = launch_of_span_[i];
-      const ring::Identity& identity = span.identity;
       const uint32_t index =
-          span.has_identity ? WarpIndex(identity, model_.launches[launch].block) : kNoRow;
-      rows.push_back(
-          {launch, uint32_t{identity.cta_z} << 16 | identity.cta_y, identity.cta_x, index, i});
+          spans_[i].has_identity ? WarpIndex(identity, model_.launches[launch].block) : kNoRow;
+      rows[next[launch]++] = {
+          uint64_t{identity.cta_z} << 48 | uint64_t{identity.cta_y} << 32 | identity.cta_x, index,
+          i};
     }
-    std::ranges::sort(rows);
+    size_t begin = 0;
+    for (size_t launch = 0; launch < model_.launches.size(); ++launch) {
+      std::ranges::sort(std::span(rows).subspan(begin, next[launch] - begin));
+      begin = next[launch];
+    }
 
     Warps& warps = model_.warps;
     ReserveWarps(rows.size());
@@ -282,8 +300,8 @@ class Decoding {
     for (const Row& row : rows) {
       const uint32_t warp = static_cast<uint32_t>(warps.size());
       const WarpSpan& span = spans_[row.span];
-      warps.launch.push_back(row.launch);
-      warps.cta_x.push_back(row.cta_x);
+      warps.launch.push_back(launch_of_span_[row.span]);
+      warps.cta_x.push_back(span.identity.cta_x);
       warps.cta_y.push_back(span.identity.cta_y);
       warps.cta_z.push_back(span.identity.cta_z);
       warps.index.push_back(row.index);
@@ -300,7 +318,7 @@ class Decoding {
       warps.first_event.push_back(span.first_event);
       warps.event_count.push_back(span.event_count);
       std::fill_n(model_.events.warp.begin() + span.first_event, span.event_count, warp);
-      CountWarp(span, model_.launches[row.launch], warp);
+      CountWarp(span, model_.launches[launch_of_span_[row.span]], warp);
     }
   }
 

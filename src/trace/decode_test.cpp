@@ -104,13 +104,24 @@ TEST_F(DecodeStory, TimesOfAllSmsShareOneAxis) {
 TEST_F(DecodeStory, AWarpLongerThanTheClocksRangeIsUnwrappedByItsOwnEvents) {
   const uint32_t grid = gpu.Launch(kernel, {1, 1, 1}, {32, 1, 1});
   const WarpId warp = gpu.Begin(grid, 0, 0, 0, 0);
-  Marks(warp, 50, 0.5e9);
+  Marks(warp, 16, 0.5e9);
   gpu.Exit(warp);
   const Model model = Decode();
   EXPECT_NEAR(static_cast<double>(model.warps.end_cycles[0] - model.warps.begin_cycles[0]),
-              25e9 * 1.98, 1000);
-  EXPECT_NEAR(model.warps.end_ns[0] - model.warps.begin_ns[0], 25e9, 1000);
+              8e9 * 1.98, 1000);
+  EXPECT_NEAR(model.warps.end_ns[0] - model.warps.begin_ns[0], 8e9, 1000);
   EXPECT_EQ(model.warps.flags[0], 0);
+}
+
+TEST_F(DecodeStory, AWarpSoLongThatItsBeginIsADoubtSaysSo) {
+  const uint32_t grid = gpu.Launch(kernel, {1, 1, 1}, {32, 1, 1});
+  const WarpId warp = gpu.Begin(grid, 0, 0, 0, 0);
+  Marks(warp, 100, 0.5e9);
+  gpu.Exit(warp);
+  const Model model = Decode();
+  EXPECT_EQ(model.warps.flags[0], kWarpWrapGap);
+  EXPECT_NEAR(static_cast<double>(model.warps.end_cycles[0] - model.warps.begin_cycles[0]),
+              50e9 * 1.98, 1000);
 }
 
 TEST_F(DecodeStory, ASilenceThatHidesAWrapIsFlagged) {

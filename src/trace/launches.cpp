@@ -36,7 +36,7 @@ LaunchLog::LaunchLog(const capture::Capture& facts) : facts_(facts) {
                           other.cluster == launch.cluster;
     }
     if (launch.graph) {
-      context.captured = true;
+      context.captured = kernel.captured = true;
       continue;
     }
     kernel.launches.push_back(i);
@@ -81,7 +81,7 @@ void LaunchLog::MatchContext(const Context& context, std::span<const Grid> grids
     difference.Add(grids[grid].grid_id - Sequence(launch));
   };
 
-  bool all_fit = grids.size() == context.launches.size();
+  bool all_fit = !context.captured && grids.size() == context.launches.size();
   for (size_t i = 0; all_fit && i < grids.size(); ++i) {
     const uint32_t kernel = facts_.launches[context.launches[i]].kernel;
     all_fit = grids[i].kernel == kNoRow || grids[i].kernel == kernel;
@@ -106,7 +106,8 @@ void LaunchLog::MatchContext(const Context& context, std::span<const Grid> grids
                                             : number == kNoRow ? &context.launches
                                                                : nullptr;
     if (launches == nullptr) continue;
-    if (kernels_known && launches->size() == members.size()) {
+    const bool captured = kernel != context.kernels.end() && kernel->second.captured;
+    if (kernels_known && !captured && launches->size() == members.size()) {
       for (size_t i = 0; i < members.size(); ++i) match(members[i], (*launches)[i]);
     } else {
       unsure.push_back({&members, launches});

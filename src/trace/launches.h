@@ -3,7 +3,8 @@
 // The rings tell grids apart by context and %gridid, and mostly know the kernel; the host's log has
 // dimensions. In one context %gridid counts launches, and so do the log's sequence numbers. Grids
 // are matched
-//   1. in order, when a context has as many grids as launches that leave records, or a kernel has;
+//   1. in order, when a context has as many grids as launches that leave records, or a kernel has,
+//      and none was captured into a graph;
 //   2. else by the difference of %gridid and sequence number, when case 1 found one and the same
 //      difference for all of its matches in the context;
 //   3. else with a kernel's newest logged launches, when their differences are all the same: rings
@@ -55,11 +56,12 @@ class LaunchLog {
     std::vector<uint32_t> launches;  // in order; not those captured into a graph
     uint32_t shape = kNoRow;
     bool one_shape = true;
+    bool captured = false;  // into a graph, to run any number of times
   };
   struct Context {
     std::map<uint32_t, Kernel> kernels;
     std::vector<uint32_t> launches;  // that leave records, in order
-    bool captured = false;           // some were captured into a graph, to run any number of times
+    bool captured = false;           // some of them
   };
 
   uint32_t Sequence(uint32_t launch) const;

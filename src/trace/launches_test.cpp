@@ -100,6 +100,12 @@ TEST(Launches, NotMatchedWhereItWouldBeAGuess) {
   EXPECT_THAT(host.Log().Match(std::vector<Grid>{Seen(1, kGemm), Seen(2, kGemm)}), Each(kNoRow));
 }
 
+TEST(Launches, NotByCountingWhereAGraphMayHaveRun) {
+  Host host;
+  host.Captures(kGemm).Launches(kGemm);
+  EXPECT_THAT(host.Log().Match(std::vector<Grid>{Seen(1, kGemm)}), Each(kNoRow));
+}
+
 TEST(Launches, NeverAgainstTheKernelThatTheRecordsName) {
   Host host;
   host.Launches(kGemm).Launches(kGemm);

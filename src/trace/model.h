@@ -124,7 +124,7 @@ enum WarpFlag : uint8_t {
   kWarpEndMissing = 2,    // no end known: end_cycles is its newest kept record
   kWarpRunning = 4,       // had not ended when the rings were read (hang, fault, kill, snapshot)
   kWarpSuspect = 8,       // its ring contradicts itself: do not trust what is said of it
-  kWarpWrapGap = 16,      // silent for so long that %clock may have wrapped unseen
+  kWarpWrapGap = 16,      // so long, or silent for so long, that a wrap of a clock may be missed
   kWarpPartialExit = 32,  // some of its lanes left before others
   kWarpOrphan = 64,       // no identity kept: CTA and index are not known (0 and kNoRow)
 };

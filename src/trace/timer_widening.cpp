@@ -39,26 +39,28 @@ uint64_t WidenBackwards(uint64_t later_ns, uint32_t low, double at_least_ns) {
   return later_ns - least - (static_cast<uint64_t>(ranges) << 32);
 }
 
-void WidenTimers(std::span<WarpSpan> ring, std::span<const int64_t> host_ns, double ghz,
-                 uint64_t reference_ns) {
+void WidenTimers(std::span<WarpSpan> ring, std::span<const int64_t> host_ns,
+                 const SmFrequency& frequency, uint64_t reference_ns) {
   uint64_t later_ns = 0;
   int64_t later_host_ns = 0;
   bool known = false;
   for (size_t i = ring.size(); i-- > 0;) {
     WarpSpan& span = ring[i];
     if (!span.has_begin) continue;
+    const double own_ns =
+        static_cast<double>(std::max(span.end_offset, span.last_offset)) / frequency.ghz;
+    if (own_ns * frequency.doubt > kTimerRange / 2) span.flags |= kWarpWrapGap;
     if (!known) {
       // Only the newest span can have the header's end; where that one has no begin it still says
       // when the ones before it were over.
       const WarpSpan& newest = ring.back();
       span.begin_timer_ns =
           i + 1 == ring.size()
-              ? BeginOfNewest(span, ghz, reference_ns)
+              ? BeginOfNewest(span, frequency.ghz, reference_ns)
               : WidenBackwards(newest.end_timer_ns != 0 ? newest.end_timer_ns : reference_ns,
                                span.begin_timer_low, 0);
       known = true;
     } else {
-      const double own_ns = static_cast<double>(std::max(span.end_offset, span.last_offset)) / ghz;
       const double between_launches = host_ns[i] != 0 && later_host_ns != 0
                                           ? static_cast<double>(later_host_ns - host_ns[i])
                                           : 0;
