@@ -18,7 +18,7 @@
 // Guarantees
 //   Off    Without IKET_ENABLE nothing is left: the machine code equals that of the same source
 //          without marks.
-//   On     A mark is six instructions, one more with a payload (sm_90). Not collected, it stores to
+//   On     A mark is five instructions, eight with a payload. Not collected, it stores to
 //          shared memory that the driver reserves (below %reserved_smem_offset_cap) and that neither
 //          your kernel nor cooperative groups use. Collected, it writes to the collector's ring.
 //   Warps  An event belongs to a warp: the active lanes of one issue make one event. When two sides
@@ -193,28 +193,28 @@ __device__ __forceinline__ unsigned window() {
   return address;
 }
 
-// One lane speaks for the warp: the first active one. The stores are guarded by its predicate.
-#if __CUDA_ARCH__ >= 900
-#define IKET_DETAIL_FIRST_LANE \
-  ".reg .b32 m;\n\t.reg .pred first;\n\tactivemask.b32 m;\n\telect.sync _|first, m;\n\t"
-#else
-#define IKET_DETAIL_FIRST_LANE                                           \
-  ".reg .b32 m, l;\n\t.reg .pred first;\n\tactivemask.b32 m;\n\t"       \
-  "mov.u32 l, %%lanemask_lt;\n\tand.b32 m, m, l;\n\tsetp.eq.u32 first, m, 0;\n\t"
-#endif
-
+// All lanes store the same time stamp and id to one address. A payload may differ between lanes, so
+// only the first active lane stores it. (Not elect.sync: in code that may be divergent ptxas turns it
+// into a vote, a branch and a loop over the lanes.)
 template <typename Name, kind Kind>
 __device__ __forceinline__ void emit() {
   using decl = declaration<Name, Kind, 0>;
   asm volatile(
       "{\n\t.global .align 4 .b8 iket_decl[] = {%2};\n\t"
-      ".reg .b32 t;\n\t" IKET_DETAIL_FIRST_LANE
+      ".reg .b32 t;\n\t"
       "mov.u32 t, %%clock;\n\t"
-      "@first st.volatile.shared.v2.u32 [%1+-8], {t, %0};\n\t"
+      "st.volatile.shared.v2.u32 [%1+-8], {t, %0};\n\t"
       "pmevent.mask 0xe110;\n\t"
       "pmevent.mask 0xe200;\n\t}" ::"r"(decl::id),
       "r"(window()), "C"(initialiser_of<Name, Kind, 0>::text)
       : "memory");
+}
+
+// Not volatile: one read serves all marks of a function.
+__device__ __forceinline__ unsigned lower_lanes() {
+  unsigned mask;
+  asm("mov.u32 %0, %%lanemask_lt;" : "=r"(mask));
+  return mask;
 }
 
 template <typename Name, kind Kind, unsigned char Payload>
@@ -222,13 +222,17 @@ __device__ __forceinline__ void emit(unsigned payload) {
   using decl = declaration<Name, Kind, Payload>;
   asm volatile(
       "{\n\t.global .align 4 .b8 iket_decl[] = {%2};\n\t"
-      ".reg .b32 t;\n\t" IKET_DETAIL_FIRST_LANE
+      ".reg .b32 t, m;\n\t.reg .pred first;\n\t"
+      "activemask.b32 m;\n\t"
+      "and.b32 m, m, %4;\n\t"
+      "setp.eq.u32 first, m, 0;\n\t"
       "@first st.volatile.shared.u32 [%1+-16], %3;\n\t"
       "mov.u32 t, %%clock;\n\t"
-      "@first st.volatile.shared.v2.u32 [%1+-8], {t, %0};\n\t"
+      "st.volatile.shared.v2.u32 [%1+-8], {t, %0};\n\t"
       "pmevent.mask 0xe110;\n\t"
       "pmevent.mask 0xe200;\n\t}" ::"r"(decl::id),
-      "r"(window()), "C"(initialiser_of<Name, Kind, Payload>::text), "r"(payload)
+      "r"(window()), "C"(initialiser_of<Name, Kind, Payload>::text), "r"(payload),
+      "r"(lower_lanes())
       : "memory");
 }
 

@@ -32,28 +32,6 @@ bool IsStoreAt(const Instruction& instruction, int32_t offset) {
 uint32_t StoreWidth(const Instruction& instruction) { return instruction.Bits(73, 3); }
 uint32_t StoreData(const Instruction& instruction) { return instruction.Bits(32, 8); }
 
-bool WritesPredicate(const Instruction& instruction, uint32_t predicate) {
-  switch (instruction.base_opcode()) {
-    case 0x004:  // R2P: any of them
-      return true;
-    case 0x006:  // VOTE
-    case 0x008:  // FSEL and FCHK
-    case 0x00b:  // FSETP
-    case 0x00c:  // ISETP
-    case 0x010:  // IADD3
-    case 0x012:  // LOP3
-    case 0x01c:  // PLOP3
-    case 0x02a:  // DSETP
-    case 0x034:  // HSETP2
-    case 0x189:  // SHFL
-      return instruction.Bits(81, 3) == predicate || instruction.Bits(84, 3) == predicate;
-    case 0x02f:  // ELECT
-      return instruction.Bits(81, 3) == predicate;
-    default:
-      return false;
-  }
-}
-
 // Walks back through the block of one slot and collects what belongs to it.
 class SiteFinder {
  public:
@@ -93,8 +71,9 @@ class SiteFinder {
       break;
     }
     if (site.ring == Site::kNone) return "its second slot is missing";
-    if (!StoresAlways(site.time)) return "its time stamp is guarded";
-    if (site.payload != Site::kNone && !StoresAlways(site.payload)) return "its payload is guarded";
+    // The payload's store is guarded by the placeholder itself: the first active lane stores it. That it
+    // is not guarded by more than that is seen from the time stamp, which is of the same asm.
+    if (!code_[site.time].is_unguarded()) return "its time stamp is guarded";
     return {};
   }
 
@@ -113,21 +92,6 @@ class SiteFinder {
       return code_[i].Bits(72, 8) == static_cast<uint32_t>(sass::SpecialRegister::kClockLow);
     }
     return true;
-  }
-
-  // Unguarded, or guarded by an unconditional ELECT of this block: then exactly one lane stores.
-  bool StoresAlways(uint32_t store) const {
-    const Instruction& instruction = code_[store];
-    if (instruction.is_unguarded()) return true;
-    if (instruction.guard_negated()) return false;
-    for (uint32_t i = store; !starts_[i];) {
-      --i;
-      if (!WritesPredicate(code_[i], instruction.guard())) continue;
-      // Source predicate at bits 87..90: PT.
-      return code_[i].opcode() == sass::kOpElect && code_[i].is_unguarded() &&
-             code_[i].Bits(87, 4) == sass::kPredicateTrue;
-    }
-    return false;
   }
 
   std::span<const Instruction> code_;
