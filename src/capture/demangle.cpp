@@ -1,45 +1,14 @@
 #include "capture/demangle.h"
 
-#include <cxxabi.h>
-
 #include <cstddef>
-#include <cstdlib>
-#include <memory>
 #include <optional>
+
+#include "capture/mangled_name.h"
 
 namespace iket::capture {
 namespace {
 
 constexpr size_t kLongest = size_t{64} << 10;
-// With k references to earlier parts a name can stand for 3^(k/3) times its letters, and the
-// demangler knows no limit: 30 hold it below some 60 MB, for names made on purpose.
-constexpr size_t kMaxReferences = 30;
-// The demangler of GCC's runtime gives up above about this length; not asking it saves its work.
-constexpr size_t kMaxDemangled = 2048;
-
-// How often `mangled` refers to an earlier part (S_, S0_, .., T_, T0_, ..). Letters of identifiers
-// that look so are counted too, which errs on the safe side.
-size_t References(std::string_view mangled) {
-  size_t count = 0;
-  for (size_t at = 0; at < mangled.size(); ++at) {
-    if (mangled[at] != 'S' && mangled[at] != 'T') continue;
-    const size_t end = mangled.find_first_not_of("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", at + 1);
-    if (end != mangled.npos && mangled[end] == '_') ++count;
-  }
-  return count;
-}
-
-// Nothing when `name` is no mangled name, or too much for the demangler.
-std::optional<std::string> Demangle(const std::string& name) {
-  if (name.size() > kMaxDemangled || References(name) > kMaxReferences) return std::nullopt;
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
-  if (status != 0 || text == nullptr) return std::nullopt;
-  std::string demangled(text.get());
-  if (demangled.size() > kLongest) return std::nullopt;
-  return demangled;
-}
 
 // The qualified name alone of a mangled name `_ZN <length> <letters> ...`, or `_Z <length> ...`:
 // what can be said of names that are too long for the demangler, as those of CUTLASS kernels often
@@ -70,10 +39,12 @@ std::optional<std::string> QualifiedName(std::string_view mangled) {
 }  // namespace
 
 std::string DemangledName(std::string_view mangled) {
-  const std::string name(mangled);
-  if (!name.starts_with("_Z")) return name;
-  if (std::optional<std::string> text = Demangle(name)) return *std::move(text);
-  return QualifiedName(mangled).value_or(name);
+  if (!mangled.starts_with("_Z")) return std::string(mangled);
+  if (mangled.size() <= kLongest) {
+    if (std::optional<std::string> text = DemangleItanium(mangled, kLongest))
+      return *std::move(text);
+  }
+  return QualifiedName(mangled).value_or(std::string(mangled));
 }
 
 }  // namespace iket::capture
