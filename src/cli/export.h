@@ -1,0 +1,23 @@
+// export.h: writes a loaded capture in another format.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+#include "trace/model.h"
+
+namespace iket::cli {
+
+struct Exported {
+  std::string path;
+  uint64_t bytes = 0;
+};
+
+// `path` with the capture's extension replaced by `.format`.
+std::string ExportPath(const std::string& capture_path, const std::string& format);
+
+// Writes `model` as .pftrace, with a progress bar. The file appears whole or not at all.
+Result<Exported> ExportPerfetto(const trace::Model& model, const std::string& path,
+                                bool range_cycles);
+
+}  // namespace iket::cli

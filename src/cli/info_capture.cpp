@@ -1,0 +1,269 @@
+#include <ctime>
+
+#include "capture/reader.h"
+#include "cli/command.h"
+#include "cli/info.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "export/json_writer.h"
+
+namespace iket::cli {
+namespace {
+
+using Align = Table::Align;
+using exporter::JsonWriter;
+
+std::string_view KindText(capture::EventKind kind) {
+  switch (kind) {
+    case capture::EventKind::kMark:
+      return "mark";
+    case capture::EventKind::kPush:
+      return "push";
+    case capture::EventKind::kPop:
+      return "pop";
+    case capture::EventKind::kRangeBegin:
+      return "range begin";
+    case capture::EventKind::kRangeEnd:
+      return "range end";
+  }
+  return "unknown";
+}
+
+std::string_view PayloadText(capture::PayloadType payload) {
+  switch (payload) {
+    case capture::PayloadType::kNone:
+      return "";
+    case capture::PayloadType::kI8:
+      return "i8";
+    case capture::PayloadType::kU8:
+      return "u8";
+    case capture::PayloadType::kI16:
+      return "i16";
+    case capture::PayloadType::kU16:
+      return "u16";
+    case capture::PayloadType::kI32:
+      return "i32";
+    case capture::PayloadType::kU32:
+      return "u32";
+    case capture::PayloadType::kI64:
+      return "i64";
+    case capture::PayloadType::kU64:
+      return "u64";
+    case capture::PayloadType::kF32:
+      return "f32";
+    case capture::PayloadType::kF64:
+      return "f64";
+    case capture::PayloadType::kPointer:
+      return "pointer";
+  }
+  return "unknown";
+}
+
+std::string FateOf(const capture::Kernel& kernel) {
+  switch (kernel.state) {
+    case capture::KernelState::kPatched:
+      return kernel.refusal.empty() ? "traced" : "traced in part: " + kernel.refusal;
+    case capture::KernelState::kRefused:
+      return "refused: " + kernel.refusal;
+    case capture::KernelState::kUnmarked:
+      return "no marks";
+  }
+  return "unknown state";
+}
+
+std::string_view SeverityText(capture::Severity severity) {
+  switch (severity) {
+    case capture::Severity::kInfo:
+      return "info";
+    case capture::Severity::kWarning:
+      return "warning";
+    case capture::Severity::kRefusal:
+      return "refused";
+  }
+  return "note";
+}
+
+std::string CommandText(const capture::Session& session) {
+  return Printable(fmt::format("{}", fmt::join(session.command_line, " ")));
+}
+
+std::string EndText(const capture::Session& session) {
+  if (!session.ended) return "had not ended";
+  if (session.signal != 0) return fmt::format("ended by signal {}", session.signal);
+  return fmt::format("exit status {}", session.exit_status);
+}
+
+std::string DateText(int64_t realtime_ns) {
+  const time_t seconds = static_cast<time_t>(realtime_ns / 1'000'000'000);
+  struct tm parts = {};
+  char text[64] = {};
+  if (realtime_ns == 0 || gmtime_r(&seconds, &parts) == nullptr ||
+      std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &parts) == 0) {
+    return "time not known";
+  }
+  return text;
+}
+
+std::string Text(const std::string& file, const capture::Reader& reader, bool all) {
+  const capture::Capture& facts = reader.capture();
+  Table head({Align::kLeft, Align::kLeft});
+  for (const auto& session : facts.sessions) {
+    head.Row({"process", fmt::format("{}: {}", session.pid, CommandText(session))});
+    head.Row(
+        {"", Printable(fmt::format("{} on {}, {}, iket {}", DateText(session.start_realtime_ns),
+                                   session.host, EndText(session), session.tool_version))});
+  }
+  for (const auto& device : facts.devices) {
+    head.Row({"device",
+              Printable(fmt::format("{}: {}, sm_{}{}, {}, driver {}, CUDA {}.{}", device.index,
+                                    device.name, device.compute_major, device.compute_minor,
+                                    Counted(device.sm_count, "SM"), device.driver_version,
+                                    device.cuda_version / 1000, device.cuda_version % 1000 / 10))});
+  }
+  for (const auto& context : facts.contexts) {
+    head.Row({"context",
+              fmt::format("{} on device {}: {} rings of {}, {} of device memory{}", context.index,
+                          context.device, Count(uint64_t{context.sm_count} * context.slots_per_sm),
+                          Bytes(context.ring_bytes), Bytes(context.device_memory_bytes),
+                          context.sink_only ? ", nothing kept" : "")});
+  }
+  head.Row({"launches", Count(facts.launches.size())});
+  head.Row({"rings", fmt::format("{} in {}", Bytes(reader.ring_raw_bytes()),
+                                 Counted(reader.ring_block_count(), "chunk"))});
+  for (const auto& counter : facts.counters) {
+    head.Row({"counter", Printable(fmt::format("{}: {}", counter.name, Count(counter.value)))});
+  }
+  for (const auto& note : facts.notes) {
+    head.Row({std::string(SeverityText(note.severity)), Printable(note.text)});
+  }
+  std::string text =
+      fmt::format("{}: capture, {}\n", file, Counted(facts.damage.chunks_whole, "chunk")) +
+      head.Text(2);
+
+  Table kernels({Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
+  kernels.Row({"kernel", "registers", "sites", ""});
+  uint64_t unmarked = 0;
+  for (const auto& kernel : facts.kernels) {
+    if (kernel.state == capture::KernelState::kUnmarked && !all) {
+      ++unmarked;
+      continue;
+    }
+    kernels.Row({Printable(kernel.demangled_name), std::to_string(kernel.registers_before),
+                 std::to_string(kernel.sites), Printable(FateOf(kernel))});
+  }
+  text += "\n" + kernels.Text(2);
+  if (unmarked != 0) text += fmt::format("  and {} without marks\n", Counted(unmarked, "kernel"));
+
+  if (!facts.declarations.empty()) {
+    Table marks({Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft});
+    marks.Row({"mark", "kind", "payload", "id"});
+    for (const auto& declaration : facts.declarations) {
+      marks.Row({Printable(declaration.name), std::string(KindText(declaration.kind)),
+                 std::string(PayloadText(declaration.payload)),
+                 fmt::format("{:#010x}", declaration.event)});
+    }
+    text += "\n" + marks.Text(2);
+  }
+  return text;
+}
+
+void WriteFacts(JsonWriter& json, const capture::Reader& reader) {
+  const capture::Capture& facts = reader.capture();
+  {
+    auto sessions = json.Array("sessions");
+    for (const auto& session : facts.sessions) {
+      auto entry = json.Object();
+      json.Member("pid", session.pid);
+      {
+        auto command = json.Array("command");
+        for (const auto& word : session.command_line) json.Value(word);
+      }
+      json.Member("host", session.host);
+      json.Member("start_realtime_ns", session.start_realtime_ns);
+      json.Member("ended", session.ended);
+      json.Member("exit_status", session.exit_status);
+      json.Member("signal", session.signal);
+      json.Member("tool_version", session.tool_version);
+    }
+  }
+  {
+    auto devices = json.Array("devices");
+    for (const auto& device : facts.devices) {
+      auto entry = json.Object();
+      json.Member("name", device.name);
+      json.Member("index", device.index);
+      json.Member("compute_major", device.compute_major);
+      json.Member("compute_minor", device.compute_minor);
+      json.Member("sm_count", device.sm_count);
+      json.Member("driver_version", device.driver_version);
+      json.Member("cuda_version", device.cuda_version);
+    }
+  }
+  {
+    auto contexts = json.Array("contexts");
+    for (const auto& context : facts.contexts) {
+      auto entry = json.Object();
+      json.Member("index", context.index);
+      json.Member("device", context.device);
+      json.Member("ring_bytes", context.ring_bytes);
+      json.Member("device_memory_bytes", context.device_memory_bytes);
+      json.Member("sink_only", context.sink_only);
+    }
+  }
+  {
+    auto kernels = json.Array("kernels");
+    for (const auto& kernel : facts.kernels) {
+      auto entry = json.Object();
+      json.Member("name", kernel.mangled_name);
+      json.Member("demangled", kernel.demangled_name);
+      json.Member("registers", kernel.registers_before);
+      json.Member("patched_registers", kernel.registers_after);
+      json.Member("sites", kernel.sites);
+      json.Member("fate", FateOf(kernel));
+    }
+  }
+  {
+    auto declarations = json.Array("declarations");
+    for (const auto& declaration : facts.declarations) {
+      auto entry = json.Object();
+      json.Member("name", declaration.name);
+      json.Member("kind", KindText(declaration.kind));
+      json.Member("payload", PayloadText(declaration.payload));
+      json.Member("id", declaration.event);
+    }
+  }
+  json.Member("launches", facts.launches.size());
+  json.Member("ring_bytes", reader.ring_raw_bytes());
+  auto notes = json.Array("notes");
+  for (const auto& note : facts.notes) {
+    auto entry = json.Object();
+    json.Member("severity", SeverityText(note.severity));
+    json.Member("text", note.text);
+  }
+}
+
+}  // namespace
+
+Result<int> InfoOnCapture(const InfoOptions& options) {
+  const auto reader = capture::Reader::Open(options.file);
+  if (!reader) return tl::unexpected(reader.error());
+  if (options.json) {
+    JsonWriter json;
+    {
+      auto object = json.Object();
+      json.Member("file", options.file);
+      json.Member("kind", "capture");
+      json.Member("damage", reader->capture().damage.Summary());
+      WriteFacts(json, *reader);
+    }
+    Print(json.text() + "\n");
+  } else {
+    Print(Text(options.file, *reader, options.all));
+  }
+  if (!reader->capture().damage.any()) return kExitDone;
+  PrintError(fmt::format("{}: damaged: {}; what is whole in it was read", options.file,
+                         reader->capture().damage.Summary()));
+  return ExitCode(ErrorKind::kBadInput);
+}
+
+}  // namespace iket::cli

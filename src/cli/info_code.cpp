@@ -1,0 +1,304 @@
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "capture/demangle.h"
+#include "cli/code_images.h"
+#include "cli/command.h"
+#include "cli/info.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cubin/kernels.h"
+#include "cubin/nvinfo.h"
+#include "export/json_writer.h"
+#include "patch/patch.h"
+
+namespace iket::cli {
+namespace {
+
+using Align = Table::Align;
+using exporter::JsonWriter;
+
+// One image, judged.
+struct ImageInfo {
+  std::string where;
+  std::string arch;
+  std::string kind;
+  uint64_t bytes = 0;
+  std::string problem;  // why it could not be read
+  uint64_t kernels = 0;
+  std::vector<patch::FunctionReport> functions;  // of the report, then kernels without marks
+  patch::ImageReport report;
+
+  bool marked() const { return report.has_marks() || report.foreign.any(); }
+};
+
+constexpr std::string_view kForeignFate = "not traced by this version";
+
+std::string ForeignText(const patch::ForeignMarks& foreign) {
+  std::string text = fmt::format("IKET {} placeholders by CuTe DSL, TileLang or hand: {}; {}",
+                                 foreign.method, Counted(foreign.events, "event"), kForeignFate);
+  if (foreign.malformed != 0) text += fmt::format("; {} malformed", foreign.malformed);
+  return text;
+}
+
+std::string_view KindText(patch::EventKind kind) {
+  switch (kind) {
+    case patch::EventKind::kMark:
+      return "mark";
+    case patch::EventKind::kPush:
+      return "push";
+    case patch::EventKind::kPop:
+      return "pop";
+    case patch::EventKind::kRangeBegin:
+      return "range begin";
+    case patch::EventKind::kRangeEnd:
+      return "range end";
+  }
+  return "?";
+}
+
+std::string PayloadText(uint8_t payload) {
+  switch (payload) {
+    case patch::kPayloadNone:
+      return "";
+    case patch::kPayloadInt32:
+      return "i32";
+    case patch::kPayloadUint32:
+      return "u32";
+    case patch::kPayloadFloat32:
+      return "f32";
+    default:
+      return fmt::format("payload type {}", payload);
+  }
+}
+
+std::string FateOf(const patch::FunctionReport& function) {
+  if (!function.refusal.empty()) return "refused: " + function.refusal;
+  if (!function.sites.empty()) return "traced";
+  return function.has_trampoline ? "begin and end traced" : "no marks";
+}
+
+// Kernels that the patcher would leave alone are not in its report.
+void AddUnmarkedKernels(const cubin::Image& image, ImageInfo& info) {
+  const auto functions = cubin::Functions(image);
+  if (!functions) {
+    info.problem = functions.error().message;
+    return;
+  }
+  for (const cubin::Function& function : *functions) {
+    if (!function.is_kernel) continue;
+    ++info.kernels;
+    if (std::any_of(info.functions.begin(), info.functions.end(),
+                    [&](const auto& known) { return known.name == function.name; })) {
+      continue;
+    }
+    patch::FunctionReport& added = info.functions.emplace_back();
+    added.name = function.name;
+    added.is_kernel = true;
+    added.registers = cubin::GetRegisterCount(image, function.symbol).value_or(0);
+  }
+}
+
+ImageInfo Describe(const CodeImage& code) {
+  ImageInfo info{.where = code.where,
+                 .arch = code.arch,
+                 .kind = code.kind,
+                 .bytes = code.code.size(),
+                 .problem = code.problem,
+                 .functions = {},
+                 .report = {}};
+  if (code.code.empty()) return info;
+  const auto image = cubin::Image::Parse(UntrustedBytes(code.code));
+  if (!image) {
+    info.problem = image.error().message;
+    return info;
+  }
+  info.arch = image->ArchName();
+  auto report = patch::Inspect(*image);
+  if (report) {
+    info.report = std::move(*report);
+    info.functions = info.report.functions;
+  } else {
+    info.problem = report.error().message;
+  }
+  AddUnmarkedKernels(*image, info);
+  return info;
+}
+
+std::string ImageText(const ImageInfo& info, const InfoOptions& options) {
+  std::string text = info.where.empty() ? "" : "\n" + info.where + ": ";
+  text += fmt::format("{}{}{}", info.kind, info.arch.empty() ? "" : ", ", info.arch);
+  if (info.bytes != 0) {
+    text += fmt::format(", {}, {}", Bytes(info.bytes), Counted(info.kernels, "kernel"));
+  }
+  text += "\n";
+  if (!info.problem.empty()) text += fmt::format("  problem: {}\n", Printable(info.problem));
+  if (info.report.foreign.any()) {
+    text += fmt::format("  foreign: {}\n", ForeignText(info.report.foreign));
+    if (!info.report.foreign.names.empty()) {
+      text += fmt::format("  events:  {}\n",
+                          Printable(fmt::format("{}", fmt::join(info.report.foreign.names, ", "))));
+    }
+  }
+  for (const std::string& problem : info.report.problems) {
+    text += fmt::format("  problem: {}\n", Printable(problem));
+  }
+
+  if (!info.report.declarations.empty()) {
+    Table table({Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft});
+    table.Row({"mark", "kind", "payload", "id"});
+    for (const patch::Declaration& declaration : info.report.declarations) {
+      table.Row({Printable(declaration.name), std::string(KindText(declaration.kind)),
+                 PayloadText(declaration.payload), fmt::format("{:#010x}", declaration.id)});
+    }
+    text += "\n" + table.Text(2);
+  }
+
+  Table table({Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
+  table.Row({"function", "registers", "sites", ""});
+  bool any = false;
+  for (const patch::FunctionReport& function : info.functions) {
+    const bool marked =
+        !function.sites.empty() || !function.refusal.empty() || function.has_trampoline;
+    if (!marked && !options.all && info.report.has_marks()) continue;
+    any = true;
+    table.Row({Printable(capture::DemangledName(function.name)), std::to_string(function.registers),
+               std::to_string(function.sites.size()), Printable(FateOf(function))});
+    if (!options.sites) continue;
+    for (const patch::SiteReport& site : function.sites) {
+      table.Row({fmt::format("  at {:#06x}", site.offset), "", "",
+                 site.has_payload ? "with payload" : ""});
+    }
+  }
+  if (any) text += "\n" + table.Text(2);
+  return text;
+}
+
+void WriteImage(JsonWriter& json, const ImageInfo& info) {
+  auto object = json.Object();
+  json.Member("where", info.where);
+  json.Member("kind", info.kind);
+  json.Member("arch", info.arch);
+  json.Member("bytes", info.bytes);
+  json.Member("problem", info.problem);
+  {
+    auto problems = json.Array("problems");
+    for (const std::string& problem : info.report.problems) json.Value(problem);
+  }
+  {
+    auto foreign = json.Object("foreign");
+    json.Member("method", info.report.foreign.method);
+    json.Member("events", info.report.foreign.events);
+    json.Member("malformed", info.report.foreign.malformed);
+    auto names = json.Array("names");
+    for (const std::string& name : info.report.foreign.names) json.Value(name);
+  }
+  {
+    auto declarations = json.Array("declarations");
+    for (const patch::Declaration& declaration : info.report.declarations) {
+      auto entry = json.Object();
+      json.Member("name", declaration.name);
+      json.Member("kind", KindText(declaration.kind));
+      json.Member("payload", PayloadText(declaration.payload));
+      json.Member("id", declaration.id);
+    }
+  }
+  auto functions = json.Array("functions");
+  for (const patch::FunctionReport& function : info.functions) {
+    auto entry = json.Object();
+    json.Member("name", function.name);
+    json.Member("demangled", capture::DemangledName(function.name));
+    json.Member("kernel", function.is_kernel);
+    json.Member("registers", function.registers);
+    json.Member("refusal", function.refusal);
+    auto sites = json.Array("sites");
+    for (const patch::SiteReport& site : function.sites) {
+      auto place = json.Object();
+      json.Member("offset", site.offset);
+      json.Member("payload", site.has_payload);
+    }
+  }
+}
+
+}  // namespace
+
+Result<int> InfoOnCode(const InfoOptions& options, UntrustedBytes file) {
+  const std::string kind = FileKind(file);
+  if (kind == "PTX") {
+    return Fail(ErrorKind::kBadInput,
+                "{}: PTX only: its machine code does not exist yet; build with -arch=sm_90",
+                options.file);
+  }
+  if (kind.empty()) {
+    return Fail(ErrorKind::kBadInput,
+                "{}: neither a capture nor a cubin, fatbin, program, library or archive",
+                options.file);
+  }
+
+  // Libraries hold thousands of images: those without marks are only counted.
+  std::vector<ImageInfo> shown;
+  std::map<std::string, uint64_t> unmarked;  // images by kind and architecture
+  uint64_t unmarked_kernels = 0;
+  uint64_t count = 0;
+  {
+    Progress progress("reading " + options.file);
+    count = ForEachCodeImage(
+        file,
+        [&](const CodeImage& code) {
+          ImageInfo info = Describe(code);
+          if (info.marked() || !info.problem.empty() || options.all || options.json ||
+              info.where.empty()) {
+            shown.push_back(std::move(info));
+          } else {
+            ++unmarked[fmt::format("{} for {}", info.kind, info.arch)];
+            unmarked_kernels += info.kernels;
+          }
+        },
+        [&](uint64_t done, uint64_t total) { progress.Update(done, total); });
+  }
+  if (count == 0) {
+    return Fail(ErrorKind::kBadInput, "{}: {} without GPU code; is it the right file?",
+                options.file, kind);
+  }
+  if (count == 1 && !shown.empty() && !shown[0].problem.empty() && shown[0].where.empty()) {
+    return Fail(ErrorKind::kBadInput, "{}: {}", options.file, shown[0].problem);
+  }
+
+  if (options.json) {
+    JsonWriter json;
+    {
+      auto object = json.Object();
+      json.Member("file", options.file);
+      json.Member("kind", kind);
+      auto images = json.Array("images");
+      for (const ImageInfo& info : shown) WriteImage(json, info);
+    }
+    Print(json.text() + "\n");
+    return kExitDone;
+  }
+  std::string text;
+  if (count != 1 || !shown.empty()) text += options.file + ": ";
+  if (shown.size() != 1 || !shown[0].where.empty()) {
+    text += fmt::format("{} with {}\n", kind, Counted(count, "code image"));
+  }
+  for (const ImageInfo& info : shown) text += ImageText(info, options);
+  for (const auto& [what, images] : unmarked) {
+    text += fmt::format("{} without marks: {}\n", what, Count(images));
+  }
+  if (unmarked_kernels != 0) {
+    text += fmt::format("kernels in them: {}\n", Count(unmarked_kernels));
+  }
+  const bool only_ptx = std::all_of(shown.begin(), shown.end(),
+                                    [](const ImageInfo& info) { return info.kind == "PTX"; });
+  const bool has_cubin = std::any_of(unmarked.begin(), unmarked.end(), [](const auto& entry) {
+    return entry.first.starts_with("cubin");
+  });
+  if (only_ptx && !has_cubin) {
+    text += "PTX only: cannot be traced; build with -arch=sm_90 (or add it)\n";
+  }
+  Print(text);
+  return kExitDone;
+}
+
+}  // namespace iket::cli

@@ -1,0 +1,27 @@
+// load.h: opens a capture for the commands that read one.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+#include "capture/reader.h"
+#include "trace/model.h"
+
+namespace iket::cli {
+
+struct Loaded {
+  std::string path;
+  capture::Reader reader;
+  trace::Model model;
+
+  const capture::Capture& facts() const { return reader.capture(); }
+};
+
+// Reads and decodes all of it. A damaged file gives what is whole in it: see DamageCode.
+Result<Loaded> Load(const std::string& path);
+
+// The exit code that a command ends with after it has shown what it could. Says on standard error,
+// in one line, that the file is damaged (3) or that it holds no warp (4); 0 otherwise.
+int ReadCode(const Loaded& loaded);
+
+}  // namespace iket::cli

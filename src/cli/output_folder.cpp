@@ -1,0 +1,113 @@
+#include "cli/output_folder.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace iket::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "iket_pid_0x";
+constexpr std::array<std::string_view, 2> kExtensions = {".iketcap", ".pftrace"};
+
+std::string HostName() {
+  char name[HOST_NAME_MAX + 1] = {};
+  return gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
+}
+
+tl::unexpected<Error> CannotMake(const std::string& path, const std::error_code& why) {
+  return Fail(ErrorKind::kSystem, "{}: cannot make the output folder: {}; choose another with -o",
+              path, why.message());
+}
+
+Result<void> RemoveOurFiles(const std::string& path) {
+  std::error_code why;
+  for (fs::directory_iterator entry(path, why), end; !why && entry != end; entry.increment(why)) {
+    std::error_code ignored;
+    if (!IsOurFile(entry->path().filename().string()) || !entry->is_regular_file(ignored)) continue;
+    if (!fs::remove(entry->path(), why)) break;
+  }
+  if (why) return CannotMake(path, why);
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> ExpandPattern(const std::string& pattern) {
+  std::string path;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != '%') {
+      path += pattern[i];
+      continue;
+    }
+    const char what = i + 1 < pattern.size() ? pattern[i + 1] : '\0';
+    const size_t close = what == 'q' && pattern.compare(i + 2, 1, "{") == 0
+                             ? pattern.find('}', i + 3)
+                             : std::string::npos;
+    if (what == 'p') {
+      path += std::to_string(getpid());
+    } else if (what == 'h') {
+      path += HostName();
+    } else if (what == '%') {
+      path += '%';
+    } else if (close != std::string::npos) {
+      const char* value = std::getenv(pattern.substr(i + 3, close - i - 3).c_str());
+      path += value != nullptr ? value : "";
+      i = close - 1;
+    } else {
+      return Fail(ErrorKind::kUsage,
+                  "-o {}: what is meant at character {}? Known are %p, %h, %q{{NAME}} and %%",
+                  pattern, i + 1);
+    }
+    ++i;
+  }
+  if (path.empty()) return Fail(ErrorKind::kUsage, "-o {}: the name comes out empty", pattern);
+  return path;
+}
+
+Result<void> PrepareOutputFolder(const std::string& path, bool clobber) {
+  std::error_code why;
+  const fs::file_status status = fs::status(path, why);
+  if (fs::exists(status)) {
+    if (!fs::is_directory(status)) {
+      return Fail(ErrorKind::kUsage, "{}: is a file, not a folder; choose another with -o", path);
+    }
+    const bool ours = fs::exists(fs::path(path) / kMarkerFile, why);
+    const bool empty = fs::is_empty(path, why);
+    if (why) return CannotMake(path, why);
+    if (!ours && !empty && !clobber) {
+      return Fail(
+          ErrorKind::kUsage,
+          "{}: exists and was not made by iket; choose another folder with -o, or --clobber "
+          "to put files there",
+          path);
+    }
+    if (auto removed = RemoveOurFiles(path); !removed) return removed;
+  } else {
+    fs::create_directories(path, why);
+    if (why) return CannotMake(path, why);
+  }
+  std::ofstream marker(fs::path(path) / kMarkerFile);
+  marker
+      << "Made by iket profile, which empties this folder of its own files when it runs again.\n";
+  marker.close();
+  if (!marker) return CannotMake(path, std::error_code(errno, std::generic_category()));
+  return {};
+}
+
+bool IsOurFile(std::string_view name) {
+  if (!name.starts_with(kPrefix)) return false;
+  name.remove_prefix(kPrefix.size());
+  const size_t digits = std::min(name.find_first_not_of("0123456789abcdef"), name.size());
+  return digits != 0 && std::find(kExtensions.begin(), kExtensions.end(), name.substr(digits)) !=
+                            kExtensions.end();
+}
+
+}  // namespace iket::cli

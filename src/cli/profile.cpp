@@ -1,0 +1,148 @@
+// iket profile: runs a program, records its marks, and leaves files and ten lines.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/export.h"
+#include "cli/load.h"
+#include "cli/output_folder.h"
+#include "cli/summary.h"
+#include "cli/terminal.h"
+#include "ring/layout.h"
+#include "supervisor/supervise.h"
+
+namespace iket::cli {
+namespace {
+
+struct Options {
+  std::string output = "iket_output";
+  bool clobber = false;
+  std::vector<std::string> exports = {"pftrace"};
+  uint64_t ring_bytes = 32 << 10;
+  bool json = false;
+};
+
+uint64_t FileBytes(const std::string& path) {
+  std::error_code ignored;
+  const auto bytes = std::filesystem::file_size(path, ignored);
+  return ignored ? 0 : bytes;
+}
+
+// Reads, sums up and exports one capture. Problems are said, and end up in the exit code: one bad
+// file must not hide the others.
+int Finish(const std::string& capture, const Options& options, Summary& summary) {
+  const auto loaded = Load(capture);
+  if (!loaded) {
+    PrintError(loaded.error().message);
+    return ExitCode(loaded.error().kind);
+  }
+  summary.Add(*loaded);
+  summary.AddFile(capture, FileBytes(capture));
+  int code = ReadCode(*loaded);
+  if (loaded->model.warps.size() == 0) return code;
+  for (const std::string& format : options.exports) {
+    if (format == "none") continue;
+    const auto exported = ExportPerfetto(loaded->model, ExportPath(capture, format), false);
+    if (exported) {
+      summary.AddFile(exported->path, exported->bytes);
+    } else {
+      PrintError(exported.error().message);
+      code = std::max(code, ExitCode(exported.error().kind));
+    }
+  }
+  return code;
+}
+
+Result<int> Profile(const Options& options, const std::vector<std::string>& program) {
+  if (program.empty()) {
+    return Fail(ErrorKind::kUsage, "profile: no program; use `iket profile [options] -- PROGRAM`");
+  }
+  if (const auto layout = ring::MakeLayout(options.ring_bytes, 1); !layout) {
+    return FailIn("--ring", layout.error());
+  }
+  const auto folder = ExpandPattern(options.output);
+  if (!folder) return tl::unexpected(folder.error());
+  if (auto prepared = PrepareOutputFolder(*folder, options.clobber); !prepared) {
+    return tl::unexpected(prepared.error());
+  }
+
+  supervisor::Options run;
+  run.command = program;
+  run.output_folder = *folder;
+  run.ring_bytes = options.ring_bytes;
+  const auto outcome = supervisor::Supervise(run);
+  if (!outcome) return tl::unexpected(outcome.error());
+
+  for (const std::string& warning : outcome->warnings) PrintWarning(warning);
+
+  Summary summary;
+  int code = kExitDone;
+  uint64_t recorded = 0;
+  for (const std::string& capture : outcome->captures) {
+    const int file_code = Finish(capture, options, summary);
+    // A process that recorded nothing is no failure if another one did.
+    if (file_code == ExitCode(ErrorKind::kNothing)) continue;
+    ++recorded;
+    code = std::max(code, file_code);
+  }
+  if (outcome->captures.empty()) {
+    PrintError(
+        "nothing was recorded: no process used a GPU that could be traced; is the program built "
+        "with IKET_ENABLE, and does it find libcuda?");
+  } else {
+    const std::string text = options.json ? summary.Json() + "\n" : summary.Text();
+    std::fwrite(text.data(), 1, text.size(), stderr);
+  }
+  if (outcome->signal != 0) return 128 + outcome->signal;
+  if (outcome->exit_code != 0) return outcome->exit_code;
+  return recorded == 0 ? ExitCode(ErrorKind::kNothing) : code;
+}
+
+}  // namespace
+
+void AddProfile(CLI::App& app, Run& run, const std::vector<std::string>& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand(
+      "profile",
+      "Run a program and record its marks: iket profile [options] -- PROGRAM [arguments]");
+  sub->add_option("-o,--output", options->output,
+                  "Folder for the files. %p: id of this process, %h: host, %q{NAME}: environment")
+      ->type_name("PATTERN")
+      ->capture_default_str();
+  sub->add_flag("--clobber", options->clobber,
+                "Use the folder even if it was not made by iket; foreign files stay");
+  sub->add_option("--export", options->exports, "Formats to write beside the capture, or none")
+      ->type_name("LIST")
+      ->delimiter(',')
+      ->expected(1)
+      ->check(CLI::IsMember({"pftrace", "none"}))
+      ->capture_default_str();
+  sub->add_option("--ring", options->ring_bytes,
+                  "Bytes of each warp's ring, a power of two; halved until all of them fit")
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  sub->add_flag("--json", options->json, "The closing lines as JSON, on standard error");
+  sub->callback([options, &program, &run] {
+    run = [options, &program] { return Profile(*options, program); };
+  });
+}
+
+std::vector<std::string> SplitProgram(const CLI::App& app, std::vector<std::string>& words) {
+  if (words.empty() || words.front() != "profile") return {};
+  const CLI::App* const profile = app.get_subcommand("profile");
+  auto at = words.begin() + 1;
+  while (at != words.end() && *at != "--" && at->starts_with("-")) {
+    const CLI::Option* option = profile->get_option_no_throw(*at);
+    const bool takes_next = option != nullptr && option->get_items_expected_max() > 0;
+    at += takes_next && at + 1 != words.end() ? 2 : 1;
+  }
+  std::vector<std::string> program(at, words.end());
+  words.erase(at, words.end());
+  if (!program.empty() && program.front() == "--") program.erase(program.begin());
+  return program;
+}
+
+}  // namespace iket::cli

@@ -1,0 +1,169 @@
+#include "cli/summary.h"
+
+#include <algorithm>
+
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "export/json_writer.h"
+#include "trace/statistics.h"
+
+namespace iket::cli {
+namespace {
+
+constexpr size_t kLongestRanges = 5;
+constexpr size_t kRefusalLines = 10;
+
+}  // namespace
+
+void Summary::Add(const Loaded& loaded) {
+  const trace::Model& model = loaded.model;
+  const trace::LaunchTotals totals = trace::CountLaunches(model);
+  launches_ += totals.launches;
+  complete_ += totals.complete;
+  partial_ += totals.partial;
+  unknown_ += totals.unknown;
+  warps_ += totals.warps;
+  events_ += totals.events;
+  records_lost_ += model.counters.records_lost;
+  records_written_ += model.counters.records_written;
+  lost_is_lower_bound_ |= model.counters.lost_is_lower_bound != 0;
+  for (const trace::Kernel& kernel : model.kernels) {
+    if (kernel.sites != 0) ++kernels_;
+    if (kernel.refusal == 0) continue;
+    const std::string name = Printable(model.String(kernel.short_name));
+    const std::string reason = Printable(model.String(kernel.refusal));
+    const auto same = std::find_if(refusals_.begin(), refusals_.end(), [&](const Refusal& r) {
+      return r.kernel == name && r.reason == reason;
+    });
+    if (same != refusals_.end()) {
+      ++same->count;
+    } else {
+      refusals_.push_back({name, reason, 1});
+    }
+  }
+  for (const auto& note : loaded.facts().notes) {
+    // Refusals of whole images; those of kernels stand at the kernels.
+    if (note.severity == capture::Severity::kRefusal && note.kernel < 0) {
+      refusals_.push_back({"", Printable(note.text), 1});
+    }
+  }
+  for (const auto& context : loaded.facts().contexts) {
+    device_memory_bytes_ += context.device_memory_bytes;
+  }
+  // All launches: the five longest names must not depend on what a full ring overwrote.
+  for (const auto& row : trace::Summarize(model, {.all_launches = true}).ranges) {
+    Range& range = ranges_[Printable(model.String(row.name))];
+    range.total_ns += row.ns.total;
+    range.count += row.count;
+  }
+  if (loaded.facts().damage.any()) {
+    damage_.push_back(fmt::format("{}: {}", loaded.path, loaded.facts().damage.Summary()));
+  }
+}
+
+std::vector<std::pair<std::string, Summary::Range>> Summary::LongestRanges() const {
+  std::vector<std::pair<std::string, Range>> longest(ranges_.begin(), ranges_.end());
+  std::stable_sort(longest.begin(), longest.end(), [](const auto& a, const auto& b) {
+    return a.second.total_ns > b.second.total_ns;
+  });
+  if (longest.size() > kLongestRanges) longest.resize(kLongestRanges);
+  return longest;
+}
+
+std::string Summary::Text() const {
+  using Align = Table::Align;
+  Table names({Align::kLeft, Align::kRight, Align::kRight});
+  const auto longest = LongestRanges();
+  for (const auto& [name, range] : longest) {
+    names.Row({name, Duration(range.total_ns), Counted(range.count, "time")});
+  }
+  const std::string name_lines = names.Text();
+
+  Table table({Align::kLeft, Align::kLeft});
+  table.Row(
+      {"kernels", fmt::format("{} traced, {} refused", Count(kernels_), Count(refusals_.size()))});
+  std::string launches = fmt::format("{}: {} complete, {} partial", Count(launches_),
+                                     Count(complete_), Count(partial_));
+  if (unknown_ != 0) launches += fmt::format(", {} not in the host's log", Count(unknown_));
+  table.Row({"launches", fmt::format("{}; {}", launches, Counted(warps_, "warp"))});
+  table.Row({"events", fmt::format("{} kept, {}{} lost ({})", Count(events_),
+                                   lost_is_lower_bound_ ? "at least " : "", Count(records_lost_),
+                                   Share(records_lost_, records_written_))});
+  if (longest.empty()) table.Row({"longest ranges", "none"});
+  size_t start = 0;
+  for (size_t i = 0; i < longest.size(); ++i) {
+    const size_t end = name_lines.find('\n', start);
+    table.Row({i == 0 ? "longest ranges" : "", name_lines.substr(start, end - start)});
+    start = end + 1;
+  }
+  table.Row({"device memory", Bytes(device_memory_bytes_)});
+  for (size_t i = 0; i < std::min(refusals_.size(), kRefusalLines); ++i) {
+    const Refusal& refusal = refusals_[i];
+    std::string line = refusal.kernel.empty()
+                           ? refusal.reason
+                           : fmt::format("{}: {}", refusal.kernel, refusal.reason);
+    if (refusal.count > 1) line += fmt::format(" ({} times)", refusal.count);
+    table.Row({"refused", line});
+  }
+  if (refusals_.size() > kRefusalLines) {
+    table.Row({"refused", fmt::format("and {} more", refusals_.size() - kRefusalLines)});
+  }
+  for (const std::string& damage : damage_) table.Row({"damaged", damage});
+  for (size_t i = 0; i < files_.size(); ++i) {
+    table.Row(
+        {i == 0 ? "files" : "", fmt::format("{} ({})", files_[i].path, Bytes(files_[i].bytes))});
+  }
+  return table.Text(2);
+}
+
+std::string Summary::Json() const {
+  exporter::JsonWriter json;
+  {
+    auto object = json.Object();
+    json.Member("kernels", kernels_);
+    {
+      auto launches = json.Object("launches");
+      json.Member("all", launches_);
+      json.Member("complete", complete_);
+      json.Member("partial", partial_);
+      json.Member("unknown", unknown_);
+    }
+    json.Member("warps", warps_);
+    json.Member("events_kept", events_);
+    json.Member("records_written", records_written_);
+    json.Member("records_lost", records_lost_);
+    json.Member("lost_is_lower_bound", lost_is_lower_bound_);
+    json.Member("device_memory_bytes", device_memory_bytes_);
+    {
+      auto ranges = json.Array("longest_ranges");
+      for (const auto& [name, range] : LongestRanges()) {
+        auto entry = json.Object();
+        json.Member("name", name);
+        json.Member("total_ns", range.total_ns);
+        json.Member("n", range.count);
+      }
+    }
+    {
+      auto refusals = json.Array("refused");
+      for (const Refusal& refusal : refusals_) {
+        auto entry = json.Object();
+        json.Member("kernel", refusal.kernel);
+        json.Member("reason", refusal.reason);
+        json.Member("times", refusal.count);
+      }
+    }
+    {
+      auto damage = json.Array("damaged");
+      for (const std::string& line : damage_) json.Value(line);
+    }
+    auto files = json.Array("files");
+    for (const File& file : files_) {
+      auto entry = json.Object();
+      json.Member("file", file.path);
+      json.Member("bytes", file.bytes);
+    }
+  }
+  return json.Take();
+}
+
+}  // namespace iket::cli

@@ -1,0 +1,54 @@
+// summary.h: the ten lines that `iket profile` ends with.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cli/load.h"
+
+namespace iket::cli {
+
+// Sums over the captures of one run: one for each process that used a GPU.
+class Summary {
+ public:
+  void Add(const Loaded& loaded);
+  void AddFile(const std::string& path, uint64_t bytes) { files_.push_back({path, bytes}); }
+
+  // Kernels, launches, events, the five longest ranges, device memory, files; a line more for each
+  // refusal and each thing that is not as it should be. Aligned; ends with a newline.
+  std::string Text() const;
+  std::string Json() const;
+
+ private:
+  struct Range {
+    double total_ns = 0;
+    uint64_t count = 0;
+  };
+  struct File {
+    std::string path;
+    uint64_t bytes;
+  };
+  struct Refusal {
+    std::string kernel;
+    std::string reason;
+    uint64_t count = 0;  // the same kernel in several processes, or several images
+  };
+
+  std::vector<std::pair<std::string, Range>> LongestRanges() const;
+
+  uint64_t kernels_ = 0;  // with marks that record
+  uint64_t launches_ = 0, complete_ = 0, partial_ = 0, unknown_ = 0;
+  uint64_t warps_ = 0;
+  uint64_t events_ = 0;
+  uint64_t records_lost_ = 0, records_written_ = 0;
+  bool lost_is_lower_bound_ = false;
+  uint64_t device_memory_bytes_ = 0;
+  std::map<std::string, Range> ranges_;  // by name
+  std::vector<Refusal> refusals_;
+  std::vector<std::string> damage_;
+  std::vector<File> files_;
+};
+
+}  // namespace iket::cli

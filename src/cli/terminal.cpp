@@ -1,0 +1,75 @@
+#include "cli/terminal.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace iket::cli {
+namespace {
+
+constexpr auto kPatience = std::chrono::milliseconds(300);
+constexpr auto kPeriod = std::chrono::milliseconds(100);
+constexpr int kBarWidth = 30;
+
+int g_output_errno = 0;
+
+}  // namespace
+
+void Print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() && g_output_errno == 0) {
+    g_output_errno = errno;
+  }
+}
+
+Result<void> FlushOut() {
+  if (std::fflush(stdout) != 0 && g_output_errno == 0) g_output_errno = errno;
+  if (g_output_errno != 0) {
+    return Fail(ErrorKind::kSystem, "standard output: cannot write: {}",
+                std::strerror(g_output_errno));
+  }
+  return {};
+}
+
+std::string Printable(std::string_view untrusted) {
+  std::string text(untrusted);
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return text;
+}
+
+void PrintError(std::string_view message) {
+  const std::string line = "iket: " + Printable(message) + "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+void PrintWarning(std::string_view message) { PrintError(fmt::format("warning: {}", message)); }
+
+Progress::Progress(std::string label)
+    : label_(std::move(label)),
+      terminal_(isatty(STDERR_FILENO) == 1),
+      next_(std::chrono::steady_clock::now() + kPatience) {}
+
+Progress::~Progress() {
+  if (drawn_) std::fputs("\r\x1b[K", stderr);
+}
+
+void Progress::Update(uint64_t done, uint64_t total) {
+  if (!terminal_ || total == 0) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_) return;
+  next_ = now + kPeriod;
+  drawn_ = true;
+  const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
+  const int filled = static_cast<int>(share * kBarWidth);
+  const std::string bar(static_cast<size_t>(filled), '#');
+  std::fprintf(stderr, "\r%s [%-*s] %3.0f %%\x1b[K", label_.c_str(), kBarWidth, bar.c_str(),
+               share * 100);
+  std::fflush(stderr);
+}
+
+}  // namespace iket::cli

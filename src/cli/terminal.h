@@ -1,0 +1,46 @@
+// terminal.h: what goes to the person's terminal: results to standard output, the rest to standard
+// error.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace iket::cli {
+
+// Results. Buffered; whether they arrived is known after FlushOut().
+void Print(std::string_view text);
+// Fails if anything printed could not be written (disk full, closed pipe).
+Result<void> FlushOut();
+
+// One line on standard error, `iket: ...`. Control characters, which may come from untrusted files,
+// are shown as `?`.
+void PrintError(std::string_view message);
+void PrintWarning(std::string_view message);
+
+// The text without control characters.
+std::string Printable(std::string_view untrusted);
+
+// A bar on standard error while long work is under way: only on a terminal, and only when the work
+// takes longer than a moment. Erased at the end.
+class Progress {
+ public:
+  explicit Progress(std::string label);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // Cheap: draws at most ten times a second.
+  void Update(uint64_t done, uint64_t total);
+
+ private:
+  std::string label_;
+  bool terminal_;
+  bool drawn_ = false;
+  std::chrono::steady_clock::time_point next_;
+};
+
+}  // namespace iket::cli

@@ -1,0 +1,63 @@
+#include "cli/text.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace iket::cli {
+namespace {
+
+TEST(Text, GroupsDigits) {
+  EXPECT_EQ(Count(0), "0");
+  EXPECT_EQ(Count(999), "999");
+  EXPECT_EQ(Count(1000), "1,000");
+  EXPECT_EQ(Count(12345678), "12,345,678");
+  EXPECT_EQ(Count(std::numeric_limits<uint64_t>::max()), "18,446,744,073,709,551,615");
+}
+
+TEST(Text, CountsThings) {
+  EXPECT_EQ(Counted(1, "launch", "launches"), "1 launch");
+  EXPECT_EQ(Counted(0, "launch", "launches"), "0 launches");
+  EXPECT_EQ(Counted(1200, "warp"), "1,200 warps");
+}
+
+TEST(Text, ScalesBytes) {
+  EXPECT_EQ(Bytes(0), "0 B");
+  EXPECT_EQ(Bytes(999), "999 B");
+  EXPECT_EQ(Bytes(1000), "1.00 kB");
+  EXPECT_EQ(Bytes(276'824'064), "277 MB");
+  EXPECT_EQ(Bytes(999'499), "999 kB");
+  EXPECT_EQ(Bytes(999'500), "1.00 MB");
+}
+
+TEST(Text, ScalesDurations) {
+  EXPECT_EQ(Duration(0), "0.00 ns");
+  EXPECT_EQ(Duration(9.994), "9.99 ns");
+  EXPECT_EQ(Duration(9.996), "10.0 ns");
+  EXPECT_EQ(Duration(999.4), "999 ns");
+  EXPECT_EQ(Duration(999.5), "1.00 us");
+  EXPECT_EQ(Duration(-1500), "-1.50 us");
+  EXPECT_EQ(Duration(12'345'678), "12.3 ms");
+  EXPECT_EQ(Duration(4.2e13), "42000 s");
+  EXPECT_EQ(Duration(std::nan("")), "?");
+}
+
+TEST(Text, ShareIsZeroOnlyWhenNothingIs) {
+  EXPECT_EQ(Share(0, 5), "0 %");
+  EXPECT_EQ(Share(0, 0), "0 %");
+  EXPECT_EQ(Share(1, 1'000'000), "< 0.01 %");
+  EXPECT_EQ(Share(1, 3), "33.33 %");
+}
+
+TEST(Table, AlignsColumns) {
+  Table table({Table::Align::kLeft, Table::Align::kRight, Table::Align::kLeft});
+  table.Row({"name", "n", "note"});
+  table.Row({"lé", "1,000", ""});
+  EXPECT_EQ(table.Text(2),
+            "  name      n  note\n"
+            "  lé    1,000\n");
+}
+
+}  // namespace
+}  // namespace iket::cli

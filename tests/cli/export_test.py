@@ -1,0 +1,75 @@
+"""iket export: names, overwriting, whole files only."""
+
+import os
+import signal
+import unittest
+
+import harness
+
+
+class ExportTest(harness.CliTest):
+    def test_written_beside_the_capture(self):
+        result = self.iket("export", self.capture("complete"))
+        self.assertEqual(result.code, 0, result.err)
+        self.assertRegex(result.out, r"^\S+complete\.pftrace: \S+ k?B, 8 warps, 168 events\n$")
+        self.assertIn(b"Warp Life Time", self.read("complete.pftrace"))
+
+    def test_json(self):
+        capture = self.capture("complete")
+        (file,) = self.iket("export", "--json", capture).json()["files"]
+        self.assertEqual(file["capture"], capture)
+        self.assertEqual(file["bytes"], os.path.getsize(self.path("complete.pftrace")))
+        self.assertEqual(file["warps"], 8)
+
+    def test_output_name(self):
+        result = self.iket("export", self.capture("complete"), "-o", "x.pftrace")
+        self.assertEqual(result.code, 0, result.err)
+        self.assertTrue(os.path.exists(self.path("x.pftrace")))
+
+    def test_several_captures(self):
+        one, two = self.capture("complete"), self.capture("refused")
+        self.assertEqual(self.iket("export", one, two).code, 0)
+        self.assertTrue(os.path.exists(self.path("complete.pftrace")))
+        self.assertTrue(os.path.exists(self.path("refused.pftrace")))
+        self.assert_one_line(self.iket("export", one, two, "-o", "x"), 2)
+
+    def test_never_onto_the_capture(self):
+        capture = self.capture("complete")
+        before = self.read("complete.iketcap")
+        self.assert_one_line(self.iket("export", capture, "-o", "complete.iketcap"), 2)
+        self.assertEqual(self.read("complete.iketcap"), before)
+
+    def test_folder_that_is_not_there(self):
+        result = self.iket("export", self.capture("complete"), "-o", "no/where.pftrace")
+        self.assert_one_line(result, 3)
+        self.assertIn("-o", result.err)
+
+    def test_cycles(self):
+        capture = self.capture("complete")
+        self.iket("export", capture)
+        plain = len(self.read("complete.pftrace"))
+        self.iket("export", "--cycles", capture)
+        self.assertGreater(len(self.read("complete.pftrace")), plain)
+
+    def test_nothing_recorded_writes_nothing(self):
+        self.assert_one_line(self.iket("export", self.capture("empty")), 4)
+        self.assertFalse(os.path.exists(self.path("empty.pftrace")))
+
+    def test_full_disk_leaves_no_file(self):
+        capture = self.capture("lossy")
+        result = self.iket(
+            "export", capture, preexec_fn=lambda: _limit_file_size(10_000)
+        )
+        self.assert_one_line(result, 3)
+        self.assertEqual(os.listdir(self.folder), ["lossy.iketcap"])
+
+
+def _limit_file_size(size):
+    import resource  # in the child
+
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,92 @@
+"""iket info: cubins, fatbins, programs, captures."""
+
+import os
+import shutil
+import unittest
+
+import harness
+
+CUBINS = os.path.join(harness.SOURCE_DIR, "tests", "data", "cubin")
+
+
+class InfoTest(harness.CliTest):
+    def data(self, name):
+        return os.path.join(CUBINS, name)
+
+    def test_cubin(self):
+        path = self.data("saxpy.sm_90a.cubin")
+        result = self.iket("info", path)
+        self.assertEqual(result.code, 0, result.err)
+        self.assertRegex(result.out, rf"^{path}: cubin, sm_90a, .* kernel")
+        self.assertIn("no marks", result.out)
+
+    def test_json(self):
+        for name in os.listdir(CUBINS):
+            if not name.endswith((".cubin", ".fatbin")):
+                continue
+            with self.subTest(name=name):
+                result = self.iket("info", "--json", self.data(name))
+                self.assertEqual(result.code, 0, result.err)
+                info = result.json()
+                self.assertEqual(info["kind"], name.rsplit(".", 1)[1])
+                self.assertTrue(info["images"])
+
+    def test_ptx_only(self):
+        result = self.iket("info", self.data("saxpy.ptx.fatbin"))
+        self.assertEqual(result.code, 0, result.err)
+        self.assertIn("PTX only: cannot be traced; build with -arch=sm_90 (or add it)", result.out)
+        source = self.write("k.ptx", b".version 9.0\n.target sm_90\n.address_size 64\n\0")
+        self.assert_one_line(self.iket("info", source), 3)
+
+    def test_code_inside_other_files(self):
+        """A program's fatbin is found, and so is a cubin that stands bare in its data."""
+        with open(self.data("saxpy.zstd.fatbin"), "rb") as file:
+            fatbin = file.read()
+        with open(self.data("saxpy.sm_90a.cubin"), "rb") as file:
+            cubin = file.read()
+        program = shutil.which("true")
+        with open(program, "rb") as file:
+            elf = file.read()
+        elf += bytes(-len(elf) % 64)
+        path = self.write("app", elf + fatbin + bytes(-len(fatbin) % 64) + cubin + bytes(100))
+        info = self.iket("info", "--json", path).json()
+        self.assertEqual(info["kind"], "ELF file")
+        where = [image["where"] for image in info["images"]]
+        self.assertIn("fatbin 1, entry 1", where)
+        self.assertTrue(where[-1].startswith("cubin at 0x"), where)
+        self.assertEqual(info["images"][-1]["arch"], "sm_90a")
+        self.assert_one_line(self.iket("info", program), 3)
+
+    def test_damaged_cubins(self):
+        with open(self.data("saxpy.sm_90a.cubin"), "rb") as file:
+            cubin = file.read()
+        for size in (64, 100, len(cubin) // 2, len(cubin) - 1):
+            self.assert_one_line(self.iket("info", self.write("cut.cubin", cubin[:size])), 3)
+        for at in range(0, len(cubin), max(1, len(cubin) // 60)):
+            flipped = bytearray(cubin)
+            flipped[at] ^= 0x10
+            result = self.iket("info", "--sites", self.write("flipped.cubin", flipped))
+            self.assertIn(result.code, (0, 3), (at, result.err))
+            self.assertLessEqual(len(result.err.splitlines()), 1)
+
+    def test_damaged_fatbins(self):
+        with open(self.data("saxpy.zstd.fatbin"), "rb") as file:
+            fatbin = file.read()
+        for size in (17, 80, len(fatbin) // 2, len(fatbin) - 1):
+            result = self.iket("info", self.write("cut.fatbin", fatbin[:size]))
+            self.assertIn(result.code, (0, 3), result.err)
+            self.assertLessEqual(len(result.err.splitlines()), 1)
+
+    def test_capture(self):
+        result = self.iket("info", self.capture("refused"))
+        self.assertEqual(result.code, 0, result.err)
+        self.assertRegex(result.out, r"(?m)^  process +4711: \./app --fast$")
+        self.assertRegex(result.out, r"(?m)^  bad\(\) .* refused: names UR2 at 0x40$")
+        self.assertRegex(result.out, r"(?m)^  load +push +u32 +0x[0-9a-f]{8}$")
+        info = self.iket("info", "--json", self.path("refused.iketcap")).json()
+        self.assertEqual(info["sessions"][0]["command"], ["./app", "--fast"])
+        self.assertEqual(len(info["kernels"]), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,82 @@
+"""iket profile without a GPU: options, folders, exit codes, who may be traced."""
+
+import os
+import unittest
+
+import harness
+
+
+class ProfileTest(harness.CliTest):
+    def test_wrong_use(self):
+        for arguments in (
+            [],
+            ["--"],
+            ["--frobnicate", "--", "true"],
+            ["--ring", "lots", "--", "true"],
+            ["--ring", "5000", "--", "true"],
+            ["--ring", "1K", "--", "true"],
+            ["--export", "docx", "--", "true"],
+            ["-o", "%z", "--", "true"],
+            ["-o", "", "--", "true"],
+        ):
+            with self.subTest(arguments=arguments):
+                self.assert_one_line(self.iket("profile", *arguments), 2)
+                self.assertEqual(os.listdir(self.folder), [])
+
+    def test_programs_that_cannot_run(self):
+        self.write("script", b"#!/bin/sh\n")
+        for command, why in (
+            ("no-such-program", "not found"),
+            ("./missing", "missing"),
+            ("./script", "not executable"),
+        ):
+            with self.subTest(command=command):
+                result = self.iket("profile", "--", command)
+                self.assert_one_line(result, 2)
+                self.assertIn(why, result.err)
+
+    def test_program_without_gpu_code_is_4_and_its_output_is_untouched(self):
+        result = self.iket("profile", "--", "echo", "hello", "-n")
+        self.assertEqual(result.code, 4, result.err)
+        self.assertEqual(result.out, "hello -n\n")
+        self.assertIn("nothing was recorded", result.err)
+
+    def test_options_of_the_program_are_its_own(self):
+        for separator in (["--"], []):
+            result = self.iket("profile", *separator, "echo", "--json", "-o", "x")
+            self.assertEqual(result.out, "--json -o x\n", result.err)
+
+    def test_exit_code_of_the_program(self):
+        for code in (1, 3, 77):
+            result = self.iket("profile", "--", "sh", "-c", f"exit {code}")
+            self.assertEqual(result.code, code)
+        result = self.iket("profile", "--", "sh", "-c", "kill -TERM $$")
+        self.assertEqual(result.code, 128 + 15)
+
+    def test_folder(self):
+        self.iket("profile", "--", "true")
+        self.assertEqual(os.listdir(self.path("iket_output")), [".iket_output"])
+        stale = self.write("iket_output/iket_pid_0x1.iketcap", b"stale")
+        self.iket("profile", "--", "true")
+        self.assertFalse(os.path.exists(stale))
+        self.iket("profile", "-o", "run_%q{JOB}", "--", "true", env={**os.environ, "JOB": "7"})
+        self.assertTrue(os.path.isdir(self.path("run_7")))
+
+    def test_foreign_folder_needs_clobber(self):
+        os.mkdir(self.path("mine"))
+        self.write("mine/thesis.tex", b"x")
+        result = self.iket("profile", "-o", "mine", "--", "sh", "-c", "touch ran")
+        self.assert_one_line(result, 2)
+        self.assertIn("--clobber", result.err)
+        self.assertFalse(os.path.exists(self.path("ran")))
+        self.iket("profile", "-o", "mine", "--clobber", "--", "sh", "-c", "touch ran")
+        self.assertTrue(os.path.exists(self.path("ran")))
+        self.assertTrue(os.path.exists(self.path("mine/thesis.tex")))
+
+    def test_file_in_the_way(self):
+        self.write("iket_output", b"x")
+        self.assert_one_line(self.iket("profile", "--clobber", "--", "true"), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

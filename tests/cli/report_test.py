@@ -1,0 +1,89 @@
+"""iket report and iket check on sound captures."""
+
+import unittest
+
+import harness
+
+
+class ReportTest(harness.CliTest):
+    def test_trust_comes_first(self):
+        result = self.iket("report", self.capture("complete"))
+        self.assertEqual(result.code, 0, result.err)
+        self.assertEqual(result.err, "")
+        lines = result.out.splitlines()
+        self.assertEqual(lines[0], "trust")
+        self.assertEqual(
+            lines[1], "  launches   2: 2 complete, 0 partial, 0 not in the host's log"
+        )
+        self.assertEqual(lines[2], "  warps      8, 0 without begin, 0 without end, 0 missing")
+        self.assertRegex(lines[3], r"^  records    (\d+) written, \1 kept, 0 lost \(0 %\)$")
+        self.assertIn("ranges and marks, over the 2 launches that are complete", lines)
+
+    def test_statistics(self):
+        result = self.iket("report", self.capture("complete"))
+        rows = {line.split()[0]: line.split() for line in result.out.splitlines() if line}
+        # 2 launches x 4 warps x 3 rounds.
+        self.assertEqual(rows["load"][1], "24")
+        self.assertEqual(rows["mma"][1], "24")
+        self.assertEqual(rows["tile"][1], "24")
+        self.assertEqual(rows["k"][1:], ["24", "mark"])
+        self.assertRegex(result.out, r"(?m)^saxpy")
+
+    def test_json_says_the_same(self):
+        report = self.iket("report", "--json", self.capture("complete")).json()
+        self.assertEqual(report["trust"]["launches"]["complete"], 2)
+        self.assertEqual(report["trust"]["warps"], 8)
+        self.assertEqual(report["statistics_over"], "complete")
+        ranges = {row["name"]: row for row in report["ranges"]}
+        self.assertEqual(set(ranges), {"load", "mma", "tile"})
+        self.assertEqual({row["n"] for row in ranges.values()}, {24})
+        # make_capture lets 200 ns pass in `load`, 400 in `mma`.
+        self.assertAlmostEqual(ranges["load"]["ns"]["median"], 200, delta=3)
+        self.assertAlmostEqual(ranges["mma"]["ns"]["max"], 400, delta=3)
+        self.assertAlmostEqual(ranges["mma"]["ns"]["total"], 24 * 400, delta=24 * 3)
+        self.assertEqual([(row["name"], row["n"]) for row in report["marks"]], [("k", 24)])
+
+    def test_loss_is_said_and_partial_launches_are_left_out(self):
+        capture = self.capture("lossy")
+        report = self.iket("report", "--json", capture).json()
+        counters = report["trust"]["counters"]
+        self.assertGreater(counters["records_lost"], 0)
+        self.assertEqual(
+            counters["records_written"], counters["records_kept"] + counters["records_lost"]
+        )
+        launches = report["trust"]["launches"]
+        self.assertLess(launches["complete"], launches["all"])
+        text = self.iket("report", capture).out
+        self.assertRegex(text, r"records .* lost \(\d+\.\d\d %\)")
+        self.assertRegex(text, r"(?m)^  note +[\d,]+ records overwritten by newer ones$")
+
+    def test_refusals_have_their_reasons(self):
+        text = self.iket("report", self.capture("refused")).out
+        self.assertRegex(text, r"(?m)^  refused +bad.*: names UR2 at 0x40$")
+
+    def test_nothing_recorded_is_4(self):
+        self.assert_one_line(self.iket("report", self.capture("empty")), 4)
+
+
+class CheckTest(harness.CliTest):
+    def test_sound(self):
+        for kind in ("complete", "lossy", "refused"):
+            with self.subTest(kind=kind):
+                result = self.iket("check", self.capture(kind))
+                self.assertEqual(result.code, 0, result.out)
+                self.assertRegex(result.out, r"^\S+: sound: \d+ chunks, ")
+
+    def test_json(self):
+        good, cut = self.capture("complete"), self.capture("complete", "cut.iketcap")
+        with open(cut, "rb+") as file:
+            file.truncate(len(self.read("cut.iketcap")) - 20)
+        result = self.iket("check", "--json", good, cut)
+        self.assertEqual(result.code, 1)
+        first, second = result.json()["files"]
+        self.assertTrue(first["sound"])
+        self.assertFalse(second["sound"])
+        self.assertIn("cut", [fault["kind"] for fault in second["faults"]])
+
+
+if __name__ == "__main__":
+    unittest.main()
