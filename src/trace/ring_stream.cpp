@@ -109,22 +109,31 @@ UnfoldedRing UnfoldWholeRing(const capture::RingRow& row, uint64_t ring_bytes, u
     circle = result.rotated;
   }
 
+  const size_t ever = static_cast<size_t>(std::min<uint64_t>(cursor / kRecordBytes, count));
+  auto lapped = [&](size_t oldest) {
+    std::vector<Record> turned(count);
+    std::ranges::rotate_copy(circle, circle.begin() + static_cast<ptrdiff_t>(oldest),
+                             turned.begin());
+    result.rotated = std::move(turned);
+    // The newest record stands before the oldest one, a lap behind the cursor at the least.
+    result.written = cursor + (count + oldest) * kRecordBytes;
+    result.running = {result.written - ring_bytes, result.rotated};
+    result.is_running = result.lapped = true;
+    return std::move(result);
+  };
+
   Beyond beyond = StartedAtCursor(circle, row.header);
   if (!beyond.running) {
     if (const std::optional<size_t> oldest = OldestOfLapped(circle, row.header)) {
-      std::vector<Record> turned(count);
-      std::ranges::rotate_copy(circle, circle.begin() + static_cast<ptrdiff_t>(*oldest),
-                               turned.begin());
-      result.rotated = std::move(turned);
-      // Its newest record stands before the oldest, a lap behind the begin at the least.
-      result.written = cursor + (count + *oldest) * kRecordBytes;
-      result.running = {result.written - ring_bytes, result.rotated};
-      result.is_running = result.lapped = true;
-      return result;
+      return lapped(*oldest);
     }
+    const bool may_be_lapped = IsYounger(circle[0], row.header.end_clock) &&
+                               LeadingEvents(circle, row.header.end_clock) == count;
+    // Where no ended warp ever wrote, a running one has.
+    if (may_be_lapped && ever < count) return lapped(0);
+    result.may_be_lapped = may_be_lapped;
     if (cursor != 0) beyond = GoesOnAtCursor(circle, row.header);
   }
-  const size_t ever = static_cast<size_t>(std::min<uint64_t>(cursor / kRecordBytes, count));
   const size_t kept = std::min(ever, count - beyond.count);
   result.is_running = beyond.running;
   result.running = {cursor, circle.first(beyond.count)};
@@ -197,6 +206,27 @@ void RingCollector::SortReadings() {
     return std::tuple(reading.context, reading.row.ring, reading.moment, reading.order);
   };
   std::ranges::sort(readings_, [&](const Reading& a, const Reading& b) { return key(a) < key(b); });
+}
+
+// A ring whose running warp has just completed a lap looks like one whose warp ended. Where others
+// of its context hang, it hangs with them.
+void RingCollector::DecideLapped(std::span<RingStream> streams) {
+  for (size_t begin = 0; begin < streams.size();) {
+    size_t end = begin;
+    bool any_running = false;
+    while (end < streams.size() && streams[end].context == streams[begin].context) {
+      any_running |= streams[end].running;
+      ++end;
+    }
+    for (RingStream& stream : streams.subspan(begin, end - begin)) {
+      if (!stream.may_be_lapped || !any_running || stream.stretches.empty()) continue;
+      Stretch& last = stream.stretches.back();
+      last.first = stream.written;
+      stream.written += last.records.size() * kRecordBytes;
+      stream.running = stream.lapped = stream.written_is_lower_bound = true;
+    }
+    begin = end;
+  }
 }
 
 RingStream RingCollector::Assemble(size_t begin, size_t end, uint64_t ring_bytes) {
@@ -272,6 +302,7 @@ RingStream RingCollector::Assemble(size_t begin, size_t end, uint64_t ring_bytes
     stream.written_is_lower_bound = unfolded.is_running && unfolded.lapped;
     stream.running = unfolded.is_running;
     stream.lapped = unfolded.lapped;
+    stream.may_be_lapped = unfolded.may_be_lapped;
     stream.suspect |= unfolded.suspect;
     stream.stale += unfolded.stale;
   }

@@ -40,10 +40,11 @@ struct RingStream {
   ring::RingHeader header = {};
   uint64_t written = 0;  // bytes; at least as many if `written_is_lower_bound`
   bool written_is_lower_bound = false;
-  bool running = false;  // the last warp had not ended
-  bool lapped = false;   // and it has overwritten its own begin
-  bool suspect = false;  // the header and the records contradict each other
-  uint64_t stale = 0;    // records beyond the cursor that are of an older lap, or of nobody
+  bool running = false;        // the last warp had not ended
+  bool lapped = false;         // and it has overwritten its own begin
+  bool may_be_lapped = false;  // until it is known whether warps of its context are running
+  bool suspect = false;        // the header and the records contradict each other
+  uint64_t stale = 0;          // records beyond the cursor that are of an older lap, or of nobody
   std::vector<Stretch> stretches;  // ascending, disjoint
 };
 
@@ -55,6 +56,9 @@ struct UnfoldedRing {
   uint64_t written = 0;
   bool is_running = false;
   bool lapped = false;
+  // All records are younger than the end in the header, and none is out of order: either that warp
+  // was silent for a second before its end, or a running one has just completed a lap.
+  bool may_be_lapped = false;
   bool suspect = false;
   uint64_t stale = 0;
 };
@@ -80,6 +84,7 @@ class RingCollector {
       streams.push_back(Assemble(begin, end, ring_bytes(readings_[begin].context)));
       begin = end;
     }
+    DecideLapped(streams);
     return streams;
   }
 
@@ -95,6 +100,7 @@ class RingCollector {
     return a.context == b.context && a.row.ring == b.row.ring;
   }
   void SortReadings();
+  static void DecideLapped(std::span<RingStream> streams);
   RingStream Assemble(size_t begin, size_t end, uint64_t ring_bytes);
 
   std::vector<Reading> readings_;

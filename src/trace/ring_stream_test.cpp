@@ -113,6 +113,46 @@ TEST(RingStream, ARunningWarpThatLappedItsRingIsTurnedToStartAtTheOldest) {
   }
 }
 
+TEST(RingStream, ARunningWarpThatJustCompletedALapIsToldByTheOthersThatHang) {
+  SyntheticGpu gpu({.sms = 1});
+  const uint32_t kernel = gpu.AddKernel("k");
+  const uint32_t mark = gpu.Declare(capture::EventKind::kMark, "m");
+  const uint32_t grid = gpu.Launch(kernel, {2, 1, 1}, {32, 1, 1});
+  auto marks = [&](SyntheticGpu::WarpId warp, int count) {
+    for (int i = 0; i < count; ++i) {
+      gpu.Pass(10);
+      gpu.Event(warp, mark);
+    }
+  };
+  const auto ended = gpu.Begin(grid, 0, 0, 0, 0);
+  marks(ended, 300);
+  gpu.Exit(ended);
+  gpu.Pass(10);
+  marks(gpu.Begin(grid, 0, 0, 0, 0), 510);
+  auto streams = [&](RingCollector& collector) {
+    collector.Add(gpu.Read());
+    return collector.Streams([](uint32_t) { return uint64_t{4096}; });
+  };
+  RingCollector alone;
+  EXPECT_FALSE(streams(alone).at(0).running);
+  gpu.Begin(grid, 1, 0, 0, 1);
+  RingCollector both;
+  const RingStream stream = streams(both).at(0);
+  EXPECT_TRUE(stream.running && stream.lapped);
+  EXPECT_LE(stream.written, (302u + 512) * 16);
+  EXPECT_GT(stream.written, 302u * 16);
+}
+
+TEST(RingStream, TheFirstWarpOfARingThatLapsItIsRunning) {
+  for (int marks : {254, 255, 300, 510, 511, 766}) {
+    OneRing ring;
+    const RingStream stream = ring.Begin().Marks(marks).Stream();
+    EXPECT_TRUE(stream.running) << marks;
+    EXPECT_EQ(Records(stream), 256u) << marks;
+    EXPECT_LE(stream.written, (marks + 2u) * 16) << marks;
+  }
+}
+
 TEST(RingStream, AWarpOfWhichSomeLanesHaveEndedGoesOn) {
   OneRing ring;
   const RingStream stream = ring.Begin().Marks(500).End(false).Marks(30).Stream();
