@@ -70,8 +70,7 @@ inline uint64_t HeaderOf(const Bytes& cubin, uint32_t section) {
 // For test suites that run over files: a name that GTest accepts.
 inline std::string TestName(const ::testing::TestParamInfo<std::string>& info) {
   std::string name = info.param;
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
+  std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
   return name;
 }
 

@@ -24,8 +24,8 @@ struct LoadedImage {
   std::shared_ptr<PatchedImage> image;
   CUlibrary library = nullptr;
   CUmodule module = nullptr;
-  unsigned long long module_context = 0;        // id of the context that a module belongs to
-  std::set<unsigned long long> armed = {};      // ids of contexts that have its constant
+  unsigned long long module_context = 0;    // id of the context that a module belongs to
+  std::set<unsigned long long> armed = {};  // ids of contexts that have its constant
 };
 
 struct TracedContext {
@@ -81,25 +81,24 @@ void SaveRings(TracedContext& context) {
     bool have_records = false;
     for (uint32_t slot = 0; copied && slot < ring::kSlotsPerSm; ++slot) {
       const uint32_t index = sm * ring::kSlotsPerSm + slot;
-      const auto header =
-          *headers.Read<ring::RingHeader>(uint64_t{index} * ring::kHeaderStride);
+      const auto header = *headers.Read<ring::RingHeader>(uint64_t{index} * ring::kHeaderStride);
       if (!session::IsUsed(header)) continue;
       if (!have_records) {
-        copied = context.window->CopyRings(
-            records.data(), uint64_t{sm} * ring::kSlotsPerSm * layout.ring_bytes,
-            records.size() * ring::kRecordBytes);
+        copied = context.window->CopyRings(records.data(),
+                                           uint64_t{sm} * ring::kSlotsPerSm * layout.ring_bytes,
+                                           records.size() * ring::kRecordBytes);
         have_records = true;
       }
-      rings.push_back(session::ContentsOf(
-          index, header, std::span(records).subspan(slot * per_ring, per_ring)));
+      rings.push_back(session::ContentsOf(index, header,
+                                          std::span(records).subspan(slot * per_ring, per_ring)));
     }
     if (copied && !rings.empty()) guest->Append(moment, rings);
   }
   if (!copied) {
     Say("the events of a context are lost: " + copied.error().message);
-    guest->Note(capture::Severity::kWarning, -1,
-                fmt::format("rings of context {} not read: {}", context.index,
-                            copied.error().message));
+    guest->Note(
+        capture::Severity::kWarning, -1,
+        fmt::format("rings of context {} not read: {}", context.index, copied.error().message));
   }
   CUcontext popped = nullptr;
   Real().CtxPopCurrent(&popped);
@@ -166,7 +165,8 @@ TracedContext* OpenContext(Guest& guest, unsigned long long id, CUcontext handle
                         .window = std::move(*window)};
   const capture::Device described = Describe(device);
   if (context.window->is_sink()) {
-    Say("no device memory for rings: kernels of this context run, but are not recorded (try a smaller "
+    Say("no device memory for rings: kernels of this context run, but are not recorded (try a "
+        "smaller "
         "--ring)");
   } else {
     context.drained_here = true;
@@ -256,7 +256,7 @@ void Add(LoadedImage image) noexcept {
 }
 
 template <typename Handle>
-bool Find(Handle LoadedImage::*member, Handle handle, const char* name, uint32_t* number) {
+bool Find(Handle LoadedImage::* member, Handle handle, const char* name, uint32_t* number) {
   if (name == nullptr) return false;
   const std::lock_guard lock(g_mutex);
   for (const LoadedImage& image : Images()) {
@@ -270,12 +270,11 @@ bool Find(Handle LoadedImage::*member, Handle handle, const char* name, uint32_t
 }
 
 template <typename Handle>
-bool Remove(Handle LoadedImage::*member, Handle handle) {
+bool Remove(Handle LoadedImage::* member, Handle handle) {
   if (g_generation.load() == 0 || handle == nullptr) return false;
   const std::lock_guard lock(g_mutex);
-  return std::erase_if(Images(), [&](const LoadedImage& image) {
-           return image.*member == handle;
-         }) > 0;
+  return std::erase_if(Images(),
+                       [&](const LoadedImage& image) { return image.*member == handle; }) > 0;
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // contexts.h: patched images in the contexts that they run in.
 //
-// A patched image stores to wherever its constant `__iket_window` says, so every context must get its
-// window, and every image in it its constant, before the first launch there. Libraries have no context
-// of their own (cuLibraryLoadData): so each launch asks whether its context is armed for all images
-// that there are. The answer is two comparisons with thread-local values once it is.
+// A patched image stores to wherever its constant `__iket_window` says, so every context must get
+// its window, and every image in it its constant, before the first launch there. Libraries have no
+// context of their own (cuLibraryLoadData): so each launch asks whether its context is armed for
+// all images that there are. The answer is two comparisons with thread-local values once it is.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ bool RemoveModule(CUmodule module) noexcept;
 bool FindKernel(CUlibrary library, const char* name, uint32_t* number) noexcept;
 bool FindKernel(CUmodule module, const char* name, uint32_t* number) noexcept;
 
-// Makes sure that the current context can run every patched image. Returns the context's index in the
-// capture, or capture::kNoContext. Cheap when there is nothing to do; call before each launch.
+// Makes sure that the current context can run every patched image. Returns the context's index in
+// the capture, or capture::kNoContext. Cheap when there is nothing to do; call before each launch.
 uint32_t ArmCurrentContext() noexcept;
 
 // The program is about to destroy a context: rings that only we can read are saved.

@@ -70,7 +70,7 @@ DlsymFunction RealDlsym() noexcept {
 void* FindReal(const char* exported_name) noexcept {
   void* library = DriverLibrary();
   return library != nullptr && RealDlsym() != nullptr ? RealDlsym()(library, exported_name)
-                                                       : nullptr;
+                                                      : nullptr;
 }
 
 const RealDriver& Real() noexcept {
@@ -79,8 +79,7 @@ const RealDriver& Real() noexcept {
 }
 
 const char* NameOf(CUresult result) noexcept {
-  static const auto get =
-      reinterpret_cast<decltype(&::cuGetErrorName)>(FindReal("cuGetErrorName"));
+  static const auto get = reinterpret_cast<decltype(&::cuGetErrorName)>(FindReal("cuGetErrorName"));
   const char* name = nullptr;
   if (get == nullptr || get(result, &name) != CUDA_SUCCESS || name == nullptr) return "an error";
   return name;

@@ -1,8 +1,8 @@
 // driver.h: the real driver, behind our interposed names.
 //
 // Functions are taken from the libcuda.so.1 that the process has loaded, never by a name that we
-// ourselves interpose. Real() may be called from any thread; it never loads the driver into a process
-// that does not use it.
+// ourselves interpose. Real() may be called from any thread; it never loads the driver into a
+// process that does not use it.
 #pragma once
 
 #include <cuda.h>
@@ -13,7 +13,8 @@ namespace iket::inject {
 using DlsymFunction = void* (*)(void*, const char*);
 DlsymFunction RealDlsym() noexcept;
 
-// A function of the real driver by its exported name; null if there is no driver or no such function.
+// A function of the real driver by its exported name; null if there is no driver or no such
+// function.
 void* FindReal(const char* exported_name) noexcept;
 
 // The driver functions that this library calls for itself. Null members are missing in this driver.

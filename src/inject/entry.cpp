@@ -1,6 +1,7 @@
-// The look-up of symbols, in front of glibc's own. Everything that is not a hooked driver function goes
-// on to glibc by a tail call: it finds the caller of RTLD_NEXT and RTLD_DEFAULT by the return address,
-// so this function's frame must be gone by then. Compiled with optimisation in every build type.
+// The look-up of symbols, in front of glibc's own. Everything that is not a hooked driver function
+// goes on to glibc by a tail call: it finds the caller of RTLD_NEXT and RTLD_DEFAULT by the return
+// address, so this function's frame must be gone by then. Compiled with optimisation in every build
+// type.
 #include <dlfcn.h>
 
 #include "inject/driver.h"

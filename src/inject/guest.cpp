@@ -100,7 +100,8 @@ Guest* Guest::Get() noexcept {
 
 bool Guest::Open() {
   if (!Real().usable) {
-    Say("this NVIDIA driver lacks functions that tracing needs (525 or later has them); this process "
+    Say("this NVIDIA driver lacks functions that tracing needs (525 or later has them); this "
+        "process "
         "is not traced");
     return false;
   }
@@ -121,7 +122,8 @@ bool Guest::Open() {
     return false;
   }
   writer_ = std::move(*writer);
-  auto log = session::LaunchLog::Create(session::SessionPath(folder_, pid, session::kSuffixLaunches));
+  auto log =
+      session::LaunchLog::Create(session::SessionPath(folder_, pid, session::kSuffixLaunches));
   if (log) {
     launch_log_ = std::move(*log);
   } else {
@@ -166,8 +168,10 @@ void Guest::Append(const capture::RingMoment& moment,
 }
 
 void Guest::Note(capture::Severity severity, int32_t kernel, std::string text) noexcept {
-  Append(capture::Note{
-      .severity = severity, .kernel = kernel, .time_ns = session::NowNs(), .text = std::move(text)});
+  Append(capture::Note{.severity = severity,
+                       .kernel = kernel,
+                       .time_ns = session::NowNs(),
+                       .text = std::move(text)});
 }
 
 bool Guest::Share(const session::RingMemory& memory) noexcept {
@@ -191,9 +195,8 @@ void Guest::Finish() noexcept {
     }
     const session::Ending ending{.end_ns = session::NowNs(),
                                  .end_realtime_ns = session::NowRealtimeNs()};
-    const auto finished =
-        session::FinishCapture(folder_, static_cast<uint32_t>(pid_), ending,
-                               [](capture::Writer&) { return Result<void>(); });
+    const auto finished = session::FinishCapture(folder_, static_cast<uint32_t>(pid_), ending,
+                                                 [](capture::Writer&) { return Result<void>(); });
     if (!finished) {
       Say("no capture: " + finished.error().message);
     } else if (!finished->incomplete.empty()) {

@@ -19,8 +19,8 @@ namespace iket::inject {
 
 class Guest {
  public:
-  // The guest of this process, made on first use; null when tracing is off (no driver that can trace,
-  // no place to write, a child after fork).
+  // The guest of this process, made on first use; null when tracing is off (no driver that can
+  // trace, no place to write, a child after fork).
   static Guest* Get() noexcept;
   // The same if it has been made already.
   static Guest* Existing() noexcept;

@@ -1,15 +1,15 @@
-// The interposed functions. Each is what the driver's own is, plus the little that tracing needs before
-// or after it; a caller sees the driver's results only. They are reached by three roads: the program's
-// PLT (these names), dlsym, and cuGetProcAddress (hooks.h).
+// The interposed functions. Each is what the driver's own is, plus the little that tracing needs
+// before or after it; a caller sees the driver's results only. They are reached by three roads: the
+// program's PLT (these names), dlsym, and cuGetProcAddress (hooks.h).
 //
-// cuda.h renames functions to their newest versions; the names below are those that libcuda exports.
+// cuda.h renames functions to their newest versions; the names below are those that libcuda
+// exports.
 #include "inject/hooks.h"
 
+#include <cuda.h>
 #include <dlfcn.h>
 
 #include <cstring>
-
-#include <cuda.h>
 
 #include "inject/contexts.h"
 #include "inject/driver.h"
@@ -73,7 +73,8 @@ LaunchShape ShapeOf(const CUlaunchConfig* config) noexcept {
       shape.cluster[0] = attribute.value.clusterDim.x;
       shape.cluster[1] = attribute.value.clusterDim.y;
       shape.cluster[2] = attribute.value.clusterDim.z;
-    } else if (attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && attribute.value.cooperative != 0) {
+    } else if (attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE &&
+               attribute.value.cooperative != 0) {
       shape.flags |= session::kLaunchCooperative;
     }
   }
@@ -83,7 +84,8 @@ LaunchShape ShapeOf(const CUlaunchConfig* config) noexcept {
 }  // namespace
 }  // namespace iket::inject
 
-using namespace iket::inject;  // NOLINT: the functions below are C functions of the global namespace
+using namespace iket::inject;  // NOLINT: the functions below are C functions of the global
+                               // namespace
 
 extern "C" {
 
@@ -94,8 +96,8 @@ CUresult cuDevicePrimaryCtxReset(CUdevice);
 CUresult cuLaunchKernel_ptsz(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                              unsigned, CUstream, void**, void**);
 CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig*, CUfunction, void**, void**);
-CUresult cuLaunchCooperativeKernel_ptsz(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
-                                        unsigned, unsigned, CUstream, void**);
+CUresult cuLaunchCooperativeKernel_ptsz(CUfunction, unsigned, unsigned, unsigned, unsigned,
+                                        unsigned, unsigned, unsigned, CUstream, void**);
 CUresult cuGraphLaunch_ptsz(CUgraphExec, CUstream);
 
 // --- code images -------------------------------------------------------------------------------
@@ -228,54 +230,54 @@ CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
 
 // --- launches ----------------------------------------------------------------------------------
 
-#define IKET_LAUNCH_KERNEL(name)                                                                   \
-  CUresult name(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,            \
-                unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,             \
-                CUstream stream, void** parameters, void** extra) {                                \
-    static const auto real = IKET_REAL(name);                                                      \
-    if (real == nullptr) return kMissing;                                                          \
-    auto* entry = BeforeLaunch(function, {.grid = {grid_x, grid_y, grid_z},                        \
-                                          .block = {block_x, block_y, block_z},                    \
-                                          .dynamic_shared_bytes = shared,                          \
-                                          .stream = stream});                                      \
-    const CUresult result = real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,      \
-                                 shared, stream, parameters, extra);                               \
-    AfterLaunch(entry, result);                                                                    \
-    return result;                                                                                 \
+#define IKET_LAUNCH_KERNEL(name)                                                              \
+  CUresult name(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,       \
+                unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,        \
+                CUstream stream, void** parameters, void** extra) {                           \
+    static const auto real = IKET_REAL(name);                                                 \
+    if (real == nullptr) return kMissing;                                                     \
+    auto* entry = BeforeLaunch(function, {.grid = {grid_x, grid_y, grid_z},                   \
+                                          .block = {block_x, block_y, block_z},               \
+                                          .dynamic_shared_bytes = shared,                     \
+                                          .stream = stream});                                 \
+    const CUresult result = real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, \
+                                 shared, stream, parameters, extra);                          \
+    AfterLaunch(entry, result);                                                               \
+    return result;                                                                            \
   }
 IKET_LAUNCH_KERNEL(cuLaunchKernel)
 IKET_LAUNCH_KERNEL(cuLaunchKernel_ptsz)
 #undef IKET_LAUNCH_KERNEL
 
-#define IKET_LAUNCH_KERNEL_EX(name)                                                            \
-  CUresult name(const CUlaunchConfig* config, CUfunction function, void** parameters,          \
-                void** extra) {                                                                \
-    static const auto real = IKET_REAL(name);                                                  \
-    if (real == nullptr) return kMissing;                                                      \
-    auto* entry = BeforeLaunch(function, ShapeOf(config));                                     \
-    const CUresult result = real(config, function, parameters, extra);                         \
-    AfterLaunch(entry, result);                                                                \
-    return result;                                                                             \
+#define IKET_LAUNCH_KERNEL_EX(name)                                                   \
+  CUresult name(const CUlaunchConfig* config, CUfunction function, void** parameters, \
+                void** extra) {                                                       \
+    static const auto real = IKET_REAL(name);                                         \
+    if (real == nullptr) return kMissing;                                             \
+    auto* entry = BeforeLaunch(function, ShapeOf(config));                            \
+    const CUresult result = real(config, function, parameters, extra);                \
+    AfterLaunch(entry, result);                                                       \
+    return result;                                                                    \
   }
 IKET_LAUNCH_KERNEL_EX(cuLaunchKernelEx)
 IKET_LAUNCH_KERNEL_EX(cuLaunchKernelEx_ptsz)
 #undef IKET_LAUNCH_KERNEL_EX
 
-#define IKET_LAUNCH_COOPERATIVE(name)                                                          \
-  CUresult name(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,        \
-                unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,         \
-                CUstream stream, void** parameters) {                                          \
-    static const auto real = IKET_REAL(name);                                                  \
-    if (real == nullptr) return kMissing;                                                      \
-    auto* entry = BeforeLaunch(function, {.grid = {grid_x, grid_y, grid_z},                    \
-                                          .block = {block_x, block_y, block_z},                \
-                                          .dynamic_shared_bytes = shared,                      \
-                                          .stream = stream,                                    \
-                                          .flags = iket::session::kLaunchCooperative});        \
-    const CUresult result = real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,  \
-                                 shared, stream, parameters);                                  \
-    AfterLaunch(entry, result);                                                                \
-    return result;                                                                             \
+#define IKET_LAUNCH_COOPERATIVE(name)                                                         \
+  CUresult name(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,       \
+                unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,        \
+                CUstream stream, void** parameters) {                                         \
+    static const auto real = IKET_REAL(name);                                                 \
+    if (real == nullptr) return kMissing;                                                     \
+    auto* entry = BeforeLaunch(function, {.grid = {grid_x, grid_y, grid_z},                   \
+                                          .block = {block_x, block_y, block_z},               \
+                                          .dynamic_shared_bytes = shared,                     \
+                                          .stream = stream,                                   \
+                                          .flags = iket::session::kLaunchCooperative});       \
+    const CUresult result = real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, \
+                                 shared, stream, parameters);                                 \
+    AfterLaunch(entry, result);                                                               \
+    return result;                                                                            \
   }
 IKET_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel)
 IKET_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel_ptsz)
@@ -345,7 +347,7 @@ struct Hook {
 };
 
 #define IKET_HOOK(base, name, since, per_thread) \
-  { #base, #name, reinterpret_cast<void*>(&::name), since, per_thread }
+  {#base, #name, reinterpret_cast<void*>(&::name), since, per_thread}
 
 // For one base name and kind of stream, the last row whose `since` is not above the asked version.
 const Hook kHooks[] = {

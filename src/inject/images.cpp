@@ -51,8 +51,7 @@ void Account(Guest& guest, const cubin::Image& image, const patch::ImageReport& 
       }
       continue;
     }
-    const uint32_t kernel =
-        function.has_trampoline ? function.number : guest.TakeKernelNumbers(1);
+    const uint32_t kernel = function.has_trampoline ? function.number : guest.TakeKernelNumbers(1);
     guest.Append(capture::Kernel{
         .index = kernel,
         .image = number,

@@ -1,8 +1,8 @@
 // images.h: code images on their way into the driver.
 //
-// Prepare looks at an image that the program is about to load. An image without our marks, or one that
-// cannot be read, is none of our business and costs a scan of its bytes. One with marks comes back
-// patched; the caller loads that instead and, if the driver refuses it, the original.
+// Prepare looks at an image that the program is about to load. An image without our marks, or one
+// that cannot be read, is none of our business and costs a scan of its bytes. One with marks comes
+// back patched; the caller loads that instead and, if the driver refuses it, the original.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ struct PatchedImage {
   }
 };
 
-// Null: load the original. `source` says where the image comes from, for the capture ("file x.cubin",
-// "cuModuleLoadData"). Never throws; what stands in the way is said or noted.
+// Null: load the original. `source` says where the image comes from, for the capture ("file
+// x.cubin", "cuModuleLoadData"). Never throws; what stands in the way is said or noted.
 std::shared_ptr<PatchedImage> Prepare(const void* image, const char* source) noexcept;
 
 // The same for a file that the driver would read itself; null also if it cannot be read.

@@ -1,20 +1,20 @@
 // launches.h: which handles are traced kernels, and the log of their launches.
 //
-// Launching is the hot path of other people's programs. A launch of a kernel that is not traced costs
-// here two atomic loads, a thread-local comparison and one probe of a hash table: no lock, no system
-// call, no allocation.
+// Launching is the hot path of other people's programs. A launch of a kernel that is not traced
+// costs here two atomic loads, a thread-local comparison and one probe of a hash table: no lock, no
+// system call, no allocation.
 #pragma once
 
-#include <cstdint>
-
 #include <cuda.h>
+
+#include <cstdint>
 
 #include "session/launch_log.h"
 
 namespace iket::inject {
 
-// Remembers that a CUfunction or CUkernel (as the program may pass either) is the kernel `number`, or,
-// after its library or module is gone, nothing.
+// Remembers that a CUfunction or CUkernel (as the program may pass either) is the kernel `number`,
+// or, after its library or module is gone, nothing.
 void RememberKernel(const void* handle, uint32_t number) noexcept;
 void ForgetKernels() noexcept;  // handles of an unloaded image may come back as others
 
@@ -30,8 +30,8 @@ struct LaunchShape {
   uint32_t flags = 0;  // session::LaunchFlag
 };
 
-// Before a launch of `handle`: arms the context and, for a traced kernel, writes an entry. Returns the
-// entry, which AfterLaunch completes, or null.
+// Before a launch of `handle`: arms the context and, for a traced kernel, writes an entry. Returns
+// the entry, which AfterLaunch completes, or null.
 session::LaunchEntry* BeforeLaunch(const void* handle, const LaunchShape& shape) noexcept;
 void AfterLaunch(session::LaunchEntry* entry, CUresult result) noexcept;
 

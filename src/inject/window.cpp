@@ -128,8 +128,8 @@ Result<Window> Window::Create(CUdevice device, const ring::Layout& layout) {
 
 Result<Window::Shared> Window::Share() const {
   Shared shared;
-  CUresult result = Real().MemExport(&shared.table, table_,
-                                     CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+  CUresult result =
+      Real().MemExport(&shared.table, table_, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
   if (result == CUDA_SUCCESS) {
     result = Real().MemExport(&shared.rings, rings_, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
     if (result != CUDA_SUCCESS) close(shared.table);

@@ -1,9 +1,9 @@
 // window.h: the ring memory of one CUDA context.
 //
-// Device memory made with cuMemCreate, so that it can be exported to the supervisor and outlives this
-// process; mapped at an address whose low 32 bits are zero (ring/layout.h). What the address range
-// holds beyond the rings of this GPU's SMs maps to a sink of 2 MiB. Where memory for rings is not to be
-// had, all of it is sink: code that is patched already stores somewhere harmless.
+// Device memory made with cuMemCreate, so that it can be exported to the supervisor and outlives
+// this process; mapped at an address whose low 32 bits are zero (ring/layout.h). What the address
+// range holds beyond the rings of this GPU's SMs maps to a sink of 2 MiB. Where memory for rings is
+// not to be had, all of it is sink: code that is patched already stores somewhere harmless.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ using sass::Instruction;
 
 constexpr uint32_t kOpSetMaxReg = 0x9c8;  // USETMAXREG, count at bit 32
 constexpr uint32_t kUnusableRegisters = 2;
-constexpr uint32_t kCallBase = 0x144;     // CALL.REL; 0x143 CALL.ABS, 0x14a JMP/CALL forms
+constexpr uint32_t kCallBase = 0x144;  // CALL.REL; 0x143 CALL.ABS, 0x14a JMP/CALL forms
 
 bool NamesCtaYz(const Instruction& instruction) {
   if (instruction.opcode() != sass::kOpS2r && instruction.opcode() != sass::kOpS2ur) return false;
@@ -107,10 +107,10 @@ Result<CodeSection> AnalyzeCode(const cubin::Image& image, uint32_t section,
   CodeSection result;
   result.section = section;
   // A kernel's range holds those of its device functions: it comes first.
-  std::sort(functions.begin(), functions.end(),
-            [](const cubin::Function& a, const cubin::Function& b) {
-              return std::make_pair(!a.is_kernel, a.offset) < std::make_pair(!b.is_kernel, b.offset);
-            });
+  std::sort(
+      functions.begin(), functions.end(), [](const cubin::Function& a, const cubin::Function& b) {
+        return std::make_pair(!a.is_kernel, a.offset) < std::make_pair(!b.is_kernel, b.offset);
+      });
   result.functions = std::move(functions);
   auto code = DecodeCode(image.sections()[section].data);
   if (!code) return FailIn(std::string(image.sections()[section].name), code.error());

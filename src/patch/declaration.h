@@ -1,8 +1,9 @@
 // declaration.h: what the marks of an image are called.
 //
 // Every mark leaves an array `iket_decl` in the image (docs/placeholder.md): kind, payload type, id
-// and name. The same mark inlined ten times leaves ten equal arrays; they are read as one. The bytes
-// are untrusted: what is not a declaration is counted, and two names with one id are reported.
+// and name. The same mark inlined ten times leaves ten equal arrays; they are read as one. The
+// bytes are untrusted: what is not a declaration is counted, and two names with one id are
+// reported.
 #pragma once
 
 #include <cstdint>

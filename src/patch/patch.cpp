@@ -29,9 +29,9 @@ struct Plan {
 
 // Marks in a device function's own section are only safe if every kernel has a trampoline.
 void RefuseUnreachable(Plan& plan) {
-  const auto refused = std::find_if(
-      plan.sections.begin(), plan.sections.end(),
-      [](const CodeSection& s) { return s.is_kernel() && !s.refusal.empty(); });
+  const auto refused =
+      std::find_if(plan.sections.begin(), plan.sections.end(),
+                   [](const CodeSection& s) { return s.is_kernel() && !s.refusal.empty(); });
   if (refused == plan.sections.end()) return;
   for (CodeSection& section : plan.sections) {
     if (section.is_kernel() || !section.refusal.empty()) continue;
@@ -89,7 +89,8 @@ Result<ImageReport> Report(const cubin::Image& image, const Plan& plan) {
 }
 
 // Writes a rewritten section back, with everything that states its size or its exits.
-Result<void> Store(cubin::Image& image, const CodeSection& section, const RewrittenCode& rewritten) {
+Result<void> Store(cubin::Image& image, const CodeSection& section,
+                   const RewrittenCode& rewritten) {
   std::vector<std::byte> bytes(rewritten.code.size() * sass::kInstructionBytes);
   std::memcpy(bytes.data(), rewritten.code.data(), bytes.size());
   const uint64_t size = bytes.size();
@@ -103,9 +104,9 @@ Result<void> Store(cubin::Image& image, const CodeSection& section, const Rewrit
   const auto old = cubin::FindAttribute(contents, cubin::AttributeCode::kExitOffsets);
   if (!old) return {};
   return image.SetSectionData(
-      *info, cubin::ReplaceRecord(contents, *old,
-                                  cubin::EncodeWords(cubin::AttributeCode::kExitOffsets,
-                                                     rewritten.exit_offsets)));
+      *info, cubin::ReplaceRecord(
+                 contents, *old,
+                 cubin::EncodeWords(cubin::AttributeCode::kExitOffsets, rewritten.exit_offsets)));
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "patch/site.h"
 
-#include <optional>
-
 #include <fmt/format.h>
+
+#include <optional>
 
 namespace iket::patch {
 namespace {
@@ -71,8 +71,9 @@ class SiteFinder {
       break;
     }
     if (site.ring == Site::kNone) return "its second slot is missing";
-    // The payload's store is guarded by the placeholder itself: the first active lane stores it. That it
-    // is not guarded by more than that is seen from the time stamp, which is of the same asm.
+    // The payload's store is guarded by the placeholder itself: the first active lane stores it.
+    // That it is not guarded by more than that is seen from the time stamp, which is of the same
+    // asm.
     if (!code_[site.time].is_unguarded()) return "its time stamp is guarded";
     return {};
   }
@@ -82,8 +83,8 @@ class SiteFinder {
     return StoreWidth(store) == 4 || StoreWidth(store) == 5;
   }
 
-  // The low word of the data was read from the clock. Where the block does not show who wrote it, the
-  // address has to do.
+  // The low word of the data was read from the clock. Where the block does not show who wrote it,
+  // the address has to do.
   bool HoldsClock(uint32_t store) const {
     const uint32_t data = StoreData(code_[store]);
     for (uint32_t i = store; !starts_[i];) {
@@ -105,7 +106,8 @@ std::vector<bool> BlockStarts(std::span<const Instruction> code,
   std::vector<bool> starts(code.size() + 1, false);
   starts[0] = true;
   for (uint64_t entry : entries) {
-    if (entry / sass::kInstructionBytes < code.size()) starts[entry / sass::kInstructionBytes] = true;
+    if (entry / sass::kInstructionBytes < code.size())
+      starts[entry / sass::kInstructionBytes] = true;
   }
   for (size_t i = 0; i < code.size(); ++i) {
     if (sass::EndsBasicBlock(code[i])) starts[i + 1] = true;
@@ -135,8 +137,8 @@ Sites FindSites(std::span<const Instruction> code, std::span<const uint64_t> ent
     }
   }
   if (sites.problems.empty() && rings != sites.all.size()) {
-    sites.problems.push_back({0, fmt::format("{} second slots for {} sites", rings,
-                                             sites.all.size())});
+    sites.problems.push_back(
+        {0, fmt::format("{} second slots for {} sites", rings, sites.all.size())});
   }
   return sites;
 }

@@ -1,10 +1,10 @@
 // site.h: where the placeholders of marks are in compiled code.
 //
 // A placeholder (docs/placeholder.md) is one or two stores to the reserved window of shared memory
-// and two slots, PMTRIG words that say what they become. ptxas moves other instructions between them,
-// swaps the stores, and may put one before a loop's worth of arithmetic; what it keeps is that they
-// stand in one basic block, stores before slots. So a site is found from its slots by address and
-// guard, not by order.
+// and two slots, PMTRIG words that say what they become. ptxas moves other instructions between
+// them, swaps the stores, and may put one before a loop's worth of arithmetic; what it keeps is
+// that they stand in one basic block, stores before slots. So a site is found from its slots by
+// address and guard, not by order.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,9 @@
 
 namespace iket::patch {
 
-// Masks of PMTRIG: the high byte says which slot it is, the low byte of the first how far the cursor
-// moves. Outside 1..4095, so that they are never taken for event ids of NVIDIA's placeholders.
+// Masks of PMTRIG: the high byte says which slot it is, the low byte of the first how far the
+// cursor moves. Outside 1..4095, so that they are never taken for event ids of NVIDIA's
+// placeholders.
 inline constexpr uint32_t kSlotAdvance = 0xe1;
 inline constexpr uint32_t kSlotRing = 0xe2;
 
@@ -45,8 +46,9 @@ struct Sites {
   std::vector<SiteProblem> problems;
 };
 
-// Finds the sites of one code section. `entries` are byte offsets at which functions begin. A function
-// with any problem must not be patched: a slot that is left over would store without advancing.
+// Finds the sites of one code section. `entries` are byte offsets at which functions begin. A
+// function with any problem must not be patched: a slot that is left over would store without
+// advancing.
 Sites FindSites(std::span<const sass::Instruction> code, std::span<const uint64_t> entries);
 
 // True where a basic block begins, by instruction.

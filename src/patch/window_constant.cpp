@@ -23,8 +23,8 @@ Result<uint32_t> AddWindowConstant(cubin::Image& image) {
     std::vector<std::byte> data(old.data.begin(), old.data.end());
     offset = (data.size() + kConstantBytes - 1) / kConstantBytes * kConstantBytes;
     if (offset + kConstantBytes > kBankBytes) {
-      return Fail(ErrorKind::kBadInput,
-                  "{} holds {} bytes: no room for 8 more within 64 KiB", kSectionName, data.size());
+      return Fail(ErrorKind::kBadInput, "{} holds {} bytes: no room for 8 more within 64 KiB",
+                  kSectionName, data.size());
     }
     data.resize(offset + kConstantBytes);
     const uint64_t align = old.align;

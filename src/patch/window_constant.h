@@ -8,8 +8,8 @@
 
 namespace iket::patch {
 
-// The symbol that cuLibraryGetGlobal and cuModuleGetGlobal find it by. The host writes the base of the
-// ring window (64 bits, low word 0) there, in each context, before the first launch.
+// The symbol that cuLibraryGetGlobal and cuModuleGetGlobal find it by. The host writes the base of
+// the ring window (64 bits, low word 0) there, in each context, before the first launch.
 inline constexpr char kWindowSymbol[] = "__iket_window";
 
 // Adds the constant to an image: grows .nv.constant3, or adds that section. Returns its offset in

@@ -22,10 +22,9 @@ Control Instruction::control() const {
 Instruction Instruction::WithControl(const Control& control) const {
   // A stall of 12 and more with this bit set is undefined.
   const bool stay = control.prefer_stay && control.stall < 12;
-  const uint64_t field = (control.stall & 15u) | (stay ? 1u << 4 : 0u) |
-                         uint64_t{control.write_barrier & 7u} << 5 |
-                         uint64_t{control.read_barrier & 7u} << 8 |
-                         uint64_t{control.wait & 63u} << 11;
+  const uint64_t field =
+      (control.stall & 15u) | (stay ? 1u << 4 : 0u) | uint64_t{control.write_barrier & 7u} << 5 |
+      uint64_t{control.read_barrier & 7u} << 8 | uint64_t{control.wait & 63u} << 11;
   return Instruction{low, (high & ~kControlMask & ~kReuseMask) | field << kControlShift};
 }
 
@@ -35,7 +34,8 @@ Instruction Instruction::WithGuardOf(const Instruction& other) const {
 }
 
 bool EndsBasicBlock(const Instruction& instruction) {
-  // 140..15f holds control flow: CALL, BRA, BRX, JMP, BREAK, BSSY, BSYNC, EXIT, RET, YIELD, BPT, ...
+  // 140..15f holds control flow: CALL, BRA, BRX, JMP, BREAK, BSSY, BSYNC, EXIT, RET, YIELD, BPT,
+  // ...
   const uint32_t base = instruction.base_opcode();
   return base >= 0x140 && base <= 0x15f && base != 0x15d /* NANOSLEEP */;
 }

@@ -59,8 +59,8 @@ Result<void> CopyAccount(const capture::Reader& account, capture::Writer& writer
 int64_t NowNs() { return Now(CLOCK_MONOTONIC); }
 int64_t NowRealtimeNs() { return Now(CLOCK_REALTIME); }
 
-Result<FinishedCapture> FinishCapture(const std::string& folder, uint32_t pid,
-                                      const Ending& ending, const AppendRings& append_rings) {
+Result<FinishedCapture> FinishCapture(const std::string& folder, uint32_t pid, const Ending& ending,
+                                      const AppendRings& append_rings) {
   const std::string part = SessionPath(folder, pid, kSuffixPart);
   const std::string launches_path = SessionPath(folder, pid, kSuffixLaunches);
   const std::string path = SessionPath(folder, pid, kSuffixCapture);
@@ -91,7 +91,8 @@ Result<FinishedCapture> FinishCapture(const std::string& folder, uint32_t pid,
     const auto launches = log->Launches();
     if (!launches.empty()) keep(writer->Append(std::span(launches)));
     if (log->lost() > 0) {
-      keep(writer->Append(capture::Counter{"launches that found the launch log full", log->lost()}));
+      keep(
+          writer->Append(capture::Counter{"launches that found the launch log full", log->lost()}));
     }
   } else {
     keep(writer->Append(capture::Note{.severity = capture::Severity::kWarning,

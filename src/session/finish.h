@@ -2,8 +2,8 @@
 //
 // A guest writes its own account (`.iketcap.part`: device, images, kernels, declarations, contexts,
 // notes, and rings that it drained itself) and a launch log. Whoever finishes the session, its
-// supervisor or the guest itself, joins them with the rings it read into `.iketcap`, and removes the
-// two. The file appears under its final name only when it is whole.
+// supervisor or the guest itself, joins them with the rings it read into `.iketcap`, and removes
+// the two. The file appears under its final name only when it is whole.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct FinishedCapture {
 
 // Errors: kBadInput (no account, or a broken one), kSystem (nothing could be written).
 Result<FinishedCapture> FinishCapture(const std::string& folder, uint32_t pid, const Ending& ending,
-                                  const AppendRings& append_rings);
+                                      const AppendRings& append_rings);
 
 int64_t NowNs();          // CLOCK_MONOTONIC
 int64_t NowRealtimeNs();  // CLOCK_REALTIME

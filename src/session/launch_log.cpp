@@ -53,7 +53,7 @@ Result<LaunchLog> LaunchLog::Open(const std::string& path) {
   static_assert(sizeof(Header) == kHeaderBytes);
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return Fail(ErrorKind::kSystem, "{}: cannot open: {}", path, std::strerror(errno));
-  struct stat status {};
+  struct stat status{};
   void* memory = MAP_FAILED;
   if (fstat(fd, &status) == 0 && status.st_size >= static_cast<off_t>(kFileBytes)) {
     memory = mmap(nullptr, kFileBytes, PROT_READ, MAP_SHARED, fd, 0);

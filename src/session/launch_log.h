@@ -1,8 +1,8 @@
 // launch_log.h: the host's log of launches, in a file that guest and supervisor both map.
 //
 // The guest appends without a lock or a system call, from any thread; the entries outlive the guest
-// whatever ends it. The file has a fixed number of entries and is sparse: it takes disk only for what
-// was written. When it is full, further launches are counted and not logged.
+// whatever ends it. The file has a fixed number of entries and is sparse: it takes disk only for
+// what was written. When it is full, further launches are counted and not logged.
 //
 // Cost of an append: one atomic addition and 96 bytes, about 10 ns.
 #pragma once

@@ -1,4 +1,5 @@
-// message.h: what a guest tells its supervisor, over a Unix socket (SOCK_SEQPACKET, one packet each).
+// message.h: what a guest tells its supervisor, over a Unix socket (SOCK_SEQPACKET, one packet
+// each).
 //
 // There is one message: "this context has rings, here is their memory". Everything else the guest
 // writes into its own capture file. The two file descriptors are shareable handles of device memory
@@ -14,8 +15,8 @@
 namespace iket::session {
 
 // Environment of a guest. Set by `iket profile`; a library preloaded by hand works without them.
-inline constexpr char kEnvSocket[] = "IKET_SOCKET";       // path of the supervisor's socket
-inline constexpr char kEnvOutput[] = "IKET_OUTPUT";       // folder of the capture files
+inline constexpr char kEnvSocket[] = "IKET_SOCKET";  // path of the supervisor's socket
+inline constexpr char kEnvOutput[] = "IKET_OUTPUT";  // folder of the capture files
 inline constexpr char kEnvRingBytes[] = "IKET_RING_BYTES";
 
 struct RingMemory {
@@ -39,8 +40,8 @@ Result<int> Listen(const std::string& path);
 
 // `<folder>/iket_pid_0x<pid>` + suffix.
 std::string SessionPath(const std::string& folder, uint32_t pid, const char* suffix);
-inline constexpr char kSuffixPart[] = ".iketcap.part";   // the guest's own account, being written
-inline constexpr char kSuffixLaunches[] = ".launches";   // launch_log.h
+inline constexpr char kSuffixPart[] = ".iketcap.part";  // the guest's own account, being written
+inline constexpr char kSuffixLaunches[] = ".launches";  // launch_log.h
 inline constexpr char kSuffixCapture[] = ".iketcap";
 
 }  // namespace iket::session

@@ -12,8 +12,8 @@ using ring::RingHeader;
 
 bool IsYounger(uint32_t clock, uint32_t than) { return static_cast<int32_t>(clock - than) > 0; }
 
-// A warp has started since the last one ended: its begin stands at the cursor, or (when it has lapped
-// the ring) something in it is younger than that end.
+// A warp has started since the last one ended: its begin stands at the cursor, or (when it has
+// lapped the ring) something in it is younger than that end.
 bool SeemsRunning(const RingHeader& header, std::span<const Record> records) {
   const Record& next = records[header.cursor / ring::kRecordBytes % records.size()];
   if (KindOf(next) == RecordKind::kBegin && next.high == header.end_clock) return true;

@@ -16,8 +16,8 @@ namespace iket::session {
 bool IsUsed(const ring::RingHeader& header);
 
 // The part of a ring that is worth keeping: what ended warps wrote (up to the header's cursor), or,
-// where a warp seems to be running or to have died, the whole ring from the cursor on: then `written`
-// is the cursor plus the ring's size and the reader finds the end by the clocks.
+// where a warp seems to be running or to have died, the whole ring from the cursor on: then
+// `written` is the cursor plus the ring's size and the reader finds the end by the clocks.
 capture::RingContents ContentsOf(uint32_t ring, const ring::RingHeader& header,
                                  std::span<const ring::Record> untrusted_records);
 

@@ -2,9 +2,8 @@
 
 #include <dlfcn.h>
 
-#include <type_traits>
-
 #include <cstring>
+#include <type_traits>
 
 namespace iket::supervisor {
 
@@ -36,8 +35,10 @@ Result<Driver> Driver::Open() {
   find(driver.MemcpyDtoH, "cuMemcpyDtoH_v2");
   find(driver.GetErrorString, "cuGetErrorString");
   if (missing != nullptr) {
-    return Fail(ErrorKind::kSystem, "the NVIDIA driver is too old: it has no {}; update it to 525 or "
-                "later", missing);
+    return Fail(ErrorKind::kSystem,
+                "the NVIDIA driver is too old: it has no {}; update it to 525 or "
+                "later",
+                missing);
   }
   if (const CUresult result = driver.Init(0); result != CUDA_SUCCESS) {
     return driver.Failure("cuInit", result);
@@ -58,7 +59,8 @@ Result<CUdevice> Driver::FindDevice(const std::array<uint8_t, 16>& uuid) const {
     }
     if (std::memcmp(found.bytes, uuid.data(), uuid.size()) == 0) return device;
   }
-  return Fail(ErrorKind::kSystem, "the program's GPU is not visible to iket: is CUDA_VISIBLE_DEVICES "
+  return Fail(ErrorKind::kSystem,
+              "the program's GPU is not visible to iket: is CUDA_VISIBLE_DEVICES "
               "set inside the program?");
 }
 

@@ -4,10 +4,10 @@
 // machine without a driver can still run every other command.
 #pragma once
 
+#include <cuda.h>
+
 #include <array>
 #include <cstdint>
-
-#include <cuda.h>
 
 #include "base/error.h"
 

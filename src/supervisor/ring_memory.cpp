@@ -23,9 +23,9 @@ class MappedHandle {
 
   Result<void> Map(CUdevice device, int descriptor, size_t bytes) {
     bytes_ = bytes;
-    CUresult result = driver_.MemImport(
-        &handle_, reinterpret_cast<void*>(static_cast<intptr_t>(descriptor)),
-        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    CUresult result =
+        driver_.MemImport(&handle_, reinterpret_cast<void*>(static_cast<intptr_t>(descriptor)),
+                          CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
     if (result != CUDA_SUCCESS) return driver_.Failure("cuMemImportFromShareableHandle", result);
     imported_ = true;
     result = driver_.MemAddressReserve(&address_, bytes, 0, 0, 0);
@@ -87,10 +87,9 @@ class CurrentContext {
 
 }  // namespace
 
-Result<void> AppendRingMemory(const Driver& driver, const session::RingMemory& untrusted_memory, bool live,
-                              uint64_t moment, capture::Writer& writer) {
-  const auto layout =
-      ring::MakeLayout(untrusted_memory.ring_bytes, untrusted_memory.sm_count);
+Result<void> AppendRingMemory(const Driver& driver, const session::RingMemory& untrusted_memory,
+                              bool live, uint64_t moment, capture::Writer& writer) {
+  const auto layout = ring::MakeLayout(untrusted_memory.ring_bytes, untrusted_memory.sm_count);
   if (!layout) return FailIn("the guest's ring memory", layout.error());
   const auto device = driver.FindDevice(untrusted_memory.device_uuid);
   if (!device) return tl::unexpected(device.error());

@@ -19,9 +19,9 @@
 #include <optional>
 
 #include "base/bytes.h"
-#include "supervisor/driver.h"
 #include "session/finish.h"
 #include "session/message.h"
+#include "supervisor/driver.h"
 #include "supervisor/ring_memory.h"
 
 namespace iket::supervisor {
@@ -96,8 +96,8 @@ class SocketFolder {
   std::string path_;
 };
 
-// SIGINT, SIGTERM, SIGHUP and SIGQUIT reach the program (through the terminal's process group, or by
-// being passed on) while the supervisor goes on to save what was recorded.
+// SIGINT, SIGTERM, SIGHUP and SIGQUIT reach the program (through the terminal's process group, or
+// by being passed on) while the supervisor goes on to save what was recorded.
 pid_t g_child = 0;
 void PassOn(int signal) {
   if (g_child > 0) kill(g_child, signal);
@@ -106,9 +106,9 @@ void PassOn(int signal) {
 class SignalGuard {
  public:
   SignalGuard() {
-    struct sigaction ignore {};
+    struct sigaction ignore{};
     ignore.sa_handler = SIG_IGN;
-    struct sigaction pass {};
+    struct sigaction pass{};
     pass.sa_handler = PassOn;
     pass.sa_flags = SA_RESTART;
     sigaction(SIGINT, &ignore, &interrupt_);
@@ -128,10 +128,10 @@ class SignalGuard {
   }
 
  private:
-  struct sigaction interrupt_ {};
-  struct sigaction quit_ {};
-  struct sigaction terminate_ {};
-  struct sigaction hangup_ {};
+  struct sigaction interrupt_{};
+  struct sigaction quit_{};
+  struct sigaction terminate_{};
+  struct sigaction hangup_{};
 };
 
 struct Guest {
@@ -171,9 +171,8 @@ class Mailbox {
     for (size_t i = 2; i < polled.size(); ++i) {
       if (polled[i].revents != 0) Receive(polled[i].fd);
     }
-    served_ = polled[1].revents != 0 ||
-              std::any_of(polled.begin() + 2, polled.end(),
-                          [](const pollfd& p) { return p.revents != 0; });
+    served_ = polled[1].revents != 0 || std::any_of(polled.begin() + 2, polled.end(),
+                                                    [](const pollfd& p) { return p.revents != 0; });
     return polled[0].revents != 0;
   }
   bool served() const { return served_; }
@@ -190,9 +189,8 @@ class Mailbox {
 
  private:
   void Receive(int connection) {
-    const auto guest = std::find_if(guests_.begin(), guests_.end(), [&](const Guest& g) {
-      return g.connection == connection;
-    });
+    const auto guest = std::find_if(guests_.begin(), guests_.end(),
+                                    [&](const Guest& g) { return g.connection == connection; });
     auto message = session::ReceiveUntrusted(connection);
     if (message) {
       guest->contexts.push_back(*message);
@@ -218,7 +216,8 @@ class Mailbox {
   setenv(session::kEnvOutput, fs::absolute(options.output_folder).c_str(), 1);
   setenv(session::kEnvRingBytes, fmt::format("{}", options.ring_bytes).c_str(), 1);
   std::vector<char*> arguments;
-  for (const std::string& word : options.command) arguments.push_back(const_cast<char*>(word.c_str()));
+  for (const std::string& word : options.command)
+    arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   execv(program.c_str(), arguments.data());
   const int error = errno;
@@ -246,8 +245,7 @@ std::vector<uint32_t> Accounts(const std::string& folder) {
 // Reads the rings of all contexts of one guest. What cannot be read is a note, not an error.
 class RingReader {
  public:
-  Result<void> Append(const std::vector<RingMemory>& contexts, bool live,
-                      capture::Writer& writer) {
+  Result<void> Append(const std::vector<RingMemory>& contexts, bool live, capture::Writer& writer) {
     Result<void> result;
     for (const RingMemory& memory : contexts) {
       if (!driver_) driver_ = Driver::Open();
@@ -256,8 +254,9 @@ class RingReader {
       if (done) continue;
       warnings.push_back(fmt::format("rings of context {} of process {} not read: {}",
                                      memory.context, memory.pid, done.error().message));
-      auto noted = writer.Append(capture::Note{
-          .severity = capture::Severity::kWarning, .time_ns = session::NowNs(), .text = warnings.back()});
+      auto noted = writer.Append(capture::Note{.severity = capture::Severity::kWarning,
+                                               .time_ns = session::NowNs(),
+                                               .text = warnings.back()});
       if (!noted && result) result = noted;
     }
     return result;
@@ -281,7 +280,7 @@ Result<std::string> ResolveCommand(const std::string& command) {
       const std::string_view folder = rest.substr(0, colon);
       rest = colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
       const std::string candidate = std::string(folder.empty() ? "." : folder) + "/" + command;
-      struct stat status {};
+      struct stat status{};
       if (stat(candidate.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
           access(candidate.c_str(), X_OK) == 0) {
         path = candidate;
@@ -291,7 +290,7 @@ Result<std::string> ResolveCommand(const std::string& command) {
       return Fail(ErrorKind::kUsage, "{}: command not found; give a path, or check PATH", command);
     }
   }
-  struct stat status {};
+  struct stat status{};
   if (stat(path.c_str(), &status) != 0) {
     return Fail(ErrorKind::kUsage, "{}: {}", path, std::strerror(errno));
   }

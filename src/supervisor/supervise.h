@@ -1,8 +1,8 @@
 // supervise.h: runs a program with the collector inside and keeps what it recorded.
 //
-// The supervisor stays the parent. Guests (the program and its children) write their own account and
-// hand over handles of their ring memory; when the program has ended, however it ended, the rings
-// are read from here and joined with the account into one capture a process.
+// The supervisor stays the parent. Guests (the program and its children) write their own account
+// and hand over handles of their ring memory; when the program has ended, however it ended, the
+// rings are read from here and joined with the account into one capture a process.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,9 @@ struct Outcome {
   std::vector<std::string> warnings;  // for a person, one sentence each
 };
 
-// Errors (kUsage): the command cannot be run, or cannot be traced since the loader takes no preloaded
-// library into it (static, set-uid). SIGINT and SIGTERM while it runs go to the program only.
+// Errors (kUsage): the command cannot be run, or cannot be traced since the loader takes no
+// preloaded library into it (static, set-uid). SIGINT and SIGTERM while it runs go to the program
+// only.
 Result<Outcome> Supervise(const Options& options);
 
 // What `execvp` would run, checked: found, executable, dynamically linked, not set-uid. A path.
