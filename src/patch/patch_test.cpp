@@ -1,0 +1,477 @@
+// From a compiled cubin to a patched one: what changed, and above all what did not.
+#include "patch/patch.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <random>
+#include <set>
+
+#include "cubin/nvinfo.h"
+#include "cubin/testing.h"
+#include "patch/analysis.h"
+#include "patch/trampoline.h"
+#include "patch/window_constant.h"
+#include "sass/encode.h"
+
+namespace iket::patch {
+namespace {
+
+using cubin::Image;
+using cubin::testing::Bytes;
+using sass::Instruction;
+using sass::kInstructionBytes;
+using Code = std::vector<Instruction>;
+
+constexpr char kPlain[] = "plain.sm_90a.cubin";
+constexpr char kCalls[] = "calls.sm_90a.linked.cubin";
+
+ring::Layout TestLayout() { return ring::MakeLayout(32 << 10, 132).value(); }
+Options TestOptions() { return {.layout = TestLayout(), .first_kernel = 1000}; }
+
+Image Parse(const Bytes& bytes) {
+  auto image = Image::Parse(UntrustedBytes(bytes));
+  EXPECT_TRUE(image) << image.error().message;
+  return std::move(image).value();
+}
+Image Load(const std::string& file) {
+  return Parse(cubin::testing::ReadFile(IKET_SOURCE_DIR "/tests/data/patch/" + file));
+}
+Patched PatchOrDie(const Image& image) {
+  auto patched = PatchImage(image, TestOptions());
+  EXPECT_TRUE(patched) << patched.error().message;
+  return std::move(patched).value();
+}
+
+Code CodeOf(const Image& image, uint32_t section) {
+  return DecodeCode(image.sections()[section].data).value();
+}
+uint32_t SectionOf(const Image& image, const std::string& function) {
+  return image.FindSection(".text." + function).value();
+}
+void SetCode(Image& image, uint32_t section, const Code& code) {
+  const auto bytes = std::as_bytes(std::span(code));
+  ASSERT_TRUE(image.SetSectionData(section, Bytes(bytes.begin(), bytes.end())));
+}
+
+// A mark's words, told apart here without the help of site.cpp.
+uint32_t SlotMask(const Instruction& i) {
+  return i.opcode() == sass::kOpPmTrig ? static_cast<uint32_t>(i.low >> 32) & 0xffff : 0;
+}
+bool IsMarkStore(const Instruction& i, uint32_t offset24) {
+  return i.opcode() == sass::kOpStsUniform && i.Bits(40, 24) == offset24;
+}
+bool IsTime(const Instruction& i) { return IsMarkStore(i, 0xfffff8); }
+bool IsPayload(const Instruction& i) { return IsMarkStore(i, 0xfffff0); }
+bool IsMarkWord(const Instruction& i) { return SlotMask(i) != 0 || IsTime(i) || IsPayload(i); }
+
+// The cubins that can be patched, and what their sources say is in them.
+struct Case {
+  std::string file;
+  size_t sites;
+  size_t with_payload;
+  std::set<std::string> kernels;  // that get a trampoline
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.file; }
+
+class PatchedCubin : public ::testing::TestWithParam<Case> {
+ protected:
+  // Calls check(old code, new code, section, is a kernel) for every section that was patched.
+  template <typename Check>
+  void ForEachPatchedSection(Check check) const {
+    for (const FunctionReport& function : patched_.report.functions) {
+      const uint32_t section = SectionOf(old_, function.name);
+      SCOPED_TRACE(function.name);
+      check(CodeOf(old_, section), CodeOf(new_, section), section, function.is_kernel);
+    }
+  }
+
+  const Image old_ = Load(GetParam().file);
+  const Patched patched_ = PatchOrDie(old_);
+  const Image new_ = Parse(patched_.image.value());
+};
+
+INSTANTIATE_TEST_SUITE_P(Cubins, PatchedCubin,
+                         ::testing::Values(Case{kPlain, 3, 0, {"plain"}},
+                                           Case{"payloads.sm_90a.cubin", 6, 4, {"payloads"}},
+                                           Case{"exits.sm_90a.cubin", 4, 1, {"exits"}},
+                                           Case{kCalls, 3, 0, {"calls", "calls_unmarked"}}),
+                         [](const auto& of) {
+                           return of.param.file.substr(0, of.param.file.find('.'));
+                         });
+
+TEST_P(PatchedCubin, ReportsWhatTheSourceSays) {
+  size_t sites = 0, with_payload = 0;
+  std::set<std::string> kernels;
+  std::set<uint32_t> numbers;
+  for (const FunctionReport& function : patched_.report.functions) {
+    EXPECT_EQ(function.refusal, "");
+    EXPECT_EQ(function.has_trampoline, function.is_kernel);
+    sites += function.sites.size();
+    for (const SiteReport& site : function.sites) with_payload += site.has_payload;
+    if (function.has_trampoline) kernels.insert(function.name), numbers.insert(function.number);
+  }
+  EXPECT_EQ(sites, GetParam().sites);
+  EXPECT_EQ(with_payload, GetParam().with_payload);
+  EXPECT_EQ(kernels, GetParam().kernels);
+  EXPECT_EQ(numbers.size(), kernels.size());
+  EXPECT_EQ(*numbers.begin(), TestOptions().first_kernel);
+  EXPECT_EQ(patched_.report.arch, "sm_90a");
+  EXPECT_TRUE(patched_.report.problems.empty());
+}
+
+TEST_P(PatchedCubin, InspectSaysTheSame) {
+  const ImageReport inspected = Inspect(old_).value();
+  EXPECT_EQ(inspected.arch, patched_.report.arch);
+  EXPECT_EQ(inspected.declarations, patched_.report.declarations);
+  ASSERT_EQ(inspected.functions.size(), patched_.report.functions.size());
+  for (size_t i = 0; i < inspected.functions.size(); ++i) {
+    const FunctionReport& a = inspected.functions[i];
+    const FunctionReport& b = patched_.report.functions[i];
+    EXPECT_EQ(a.name, b.name);
+    EXPECT_EQ(a.refusal, b.refusal);
+    EXPECT_EQ(a.registers, b.registers);
+    ASSERT_EQ(a.sites.size(), b.sites.size());
+    for (size_t s = 0; s < a.sites.size(); ++s) EXPECT_EQ(a.sites[s].offset, b.sites[s].offset);
+  }
+}
+
+TEST_P(PatchedCubin, OtherSectionsKeepTheirBytes) {
+  std::set<std::string_view> may_change = {".symtab", ".strtab", ".shstrtab", ".nv.info"};
+  std::vector<std::string> names;
+  for (const FunctionReport& function : patched_.report.functions) {
+    names.push_back(".text." + function.name);
+    names.push_back(".nv.info." + function.name);
+  }
+  may_change.insert(names.begin(), names.end());
+  for (uint32_t i = 0; i < old_.sections().size(); ++i) {
+    const cubin::Section& before = old_.sections()[i];
+    const cubin::Section& after = new_.sections()[i];
+    EXPECT_EQ(before.name, after.name);
+    if (may_change.contains(before.name)) continue;
+    EXPECT_TRUE(std::ranges::equal(before.data, after.data)) << before.name;
+  }
+}
+
+TEST_P(PatchedCubin, CompiledInstructionsOutsideOfMarksAreUnchanged) {
+  ForEachPatchedSection([](const Code& before, const Code& after, uint32_t, bool is_kernel) {
+    for (size_t i = is_kernel ? 1 : 0; i < before.size(); ++i) {
+      if (IsMarkWord(before[i])) continue;
+      // Behind the last EXIT stands padding only, where its stub may lie.
+      if (before[i].opcode() == sass::kOpExit) {
+        if (before[i].is_unguarded() && before[i + 1].low == sass::Bra(0, 0, {}).low) break;
+        continue;
+      }
+      EXPECT_EQ(before[i], after[i]) << "at " << i * kInstructionBytes;
+    }
+  });
+}
+
+TEST_P(PatchedCubin, MarksStoreToTheRing) {
+  size_t seen = 0;
+  ForEachPatchedSection([&seen](const Code& before, const Code& after, uint32_t, bool) {
+    for (size_t i = 0; i < before.size(); ++i) {
+      if (!IsMarkWord(before[i])) continue;
+      const auto data = static_cast<uint8_t>(before[i].Bits(32, 8));
+      Instruction expected;
+      if (SlotMask(before[i]) == 0xe110) {
+        expected = sass::UaddImmediate(2, 2, 16, after[i].control());
+        ++seen;
+      } else if (SlotMask(before[i]) == 0xe200) {
+        expected = sass::UmaskOr(0, 2, (32 << 10) - 1, 3, after[i].control());
+      } else {
+        const auto width = IsTime(before[i]) ? sass::Width::k64 : sass::Width::k32;
+        expected = sass::Stg(width, sass::kRegisterZero, 0, IsTime(before[i]) ? 0 : 8, data,
+                             before[i].control())
+                       .WithGuardOf(before[i]);
+      }
+      EXPECT_EQ(after[i], expected) << "at " << i * kInstructionBytes;
+    }
+    EXPECT_TRUE(std::ranges::none_of(after, [](auto& i) { return SlotMask(i) != 0; }));
+  });
+  EXPECT_EQ(seen, GetParam().sites);
+}
+
+TEST_P(PatchedCubin, UniformResultsHaveTheirTime) {
+  ForEachPatchedSection([](const Code& before, const Code& after, uint32_t, bool) {
+    const auto stall = [&after](size_t i) { return uint32_t{after[i].control().stall}; };
+    for (size_t i = 0; i < before.size(); ++i) {
+      if (SlotMask(before[i]) == 0xe110) {
+        uint32_t cycles = 0;
+        for (; SlotMask(before[i]) != 0xe200; ++i) cycles += stall(i);
+        EXPECT_GE(cycles, kUniformToUniform) << "at " << i * kInstructionBytes;
+      }
+      if (SlotMask(before[i]) != 0xe200) continue;
+      // Until the next store of a mark, or the end of the block and the five cycles of a branch.
+      uint32_t cycles = stall(i);
+      for (size_t j = i + 1; j < before.size() && cycles < kUniformToAddress; ++j) {
+        if (sass::EndsBasicBlock(before[j])) cycles += 5;
+        if (sass::EndsBasicBlock(before[j]) || IsTime(before[j]) || IsPayload(before[j])) break;
+        cycles += stall(j);
+      }
+      EXPECT_GE(cycles, kUniformToAddress) << "at " << i * kInstructionBytes;
+    }
+  });
+}
+
+TEST_P(PatchedCubin, KernelsBeginWithTheEntryCode) {
+  const uint32_t constant =
+      static_cast<uint32_t>(new_.symbols()[new_.FindSymbol(kWindowSymbol).value()].value);
+  for (const FunctionReport& function : patched_.report.functions) {
+    if (!function.is_kernel) continue;
+    const uint32_t section = SectionOf(old_, function.name);
+    const Code before = CodeOf(old_, section);
+    const Code after = CodeOf(new_, section);
+    ASSERT_TRUE(sass::HasRelativeTarget(after[0]));
+    const auto entry = static_cast<size_t>(sass::RelativeTarget(after[0], 0)) / kInstructionBytes;
+    ASSERT_GE(entry, before.size());
+    Code expected = EntryCode({.layout = TestLayout(),
+                               .kernel = function.number,
+                               .constant_offset = constant,
+                               .reads_cta_yz = function.reads_cta_yz});
+    expected.push_back(before[0]);
+    ASSERT_GT(after.size(), entry + expected.size());
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), after.begin() + entry));
+    const size_t back = entry + expected.size();
+    EXPECT_EQ(after[back].opcode(), sass::kOpBra);
+    EXPECT_EQ(sass::RelativeTarget(after[back], back * kInstructionBytes), kInstructionBytes);
+  }
+}
+
+TEST_P(PatchedCubin, EveryExitRunsItsStub) {
+  ForEachPatchedSection([](const Code& before, const Code& after, uint32_t, bool) {
+    for (size_t i = 0; i < before.size(); ++i) {
+      if (before[i].opcode() != sass::kOpExit) continue;
+      size_t stub = i;
+      if (after[i].opcode() == sass::kOpBra) {
+        EXPECT_EQ(after[i].low & 0xf000, before[i].low & 0xf000) << "another guard";
+        EXPECT_EQ(after[i].Bits(87, 4), before[i].Bits(87, 4)) << "another source predicate";
+        stub = static_cast<size_t>(sass::RelativeTarget(after[i], i * kInstructionBytes)) /
+               kInstructionBytes;
+        ASSERT_GE(stub, before.size());
+      }
+      const auto first_register = static_cast<uint8_t>(after[stub].Bits(16, 8));
+      const Code expected = ExitCode(TestLayout(), first_register, !before[i].is_unguarded());
+      ASSERT_LT(stub + expected.size(), after.size());
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), after.begin() + stub));
+      EXPECT_EQ(after[stub + expected.size()].opcode(), sass::kOpExit);
+      EXPECT_TRUE(after[stub + expected.size()].is_unguarded());
+    }
+  });
+}
+
+TEST_P(PatchedCubin, ListsItsExitsAsTheyStand) {
+  ForEachPatchedSection([this](const Code&, const Code& after, uint32_t section, bool) {
+    std::vector<uint32_t> exits;
+    for (uint32_t i = 0; i < after.size(); ++i) {
+      if (after[i].opcode() == sass::kOpExit) exits.push_back(i * kInstructionBytes);
+    }
+    auto listed = cubin::ExitOffsets(new_, section).value();
+    std::sort(listed.begin(), listed.end());
+    EXPECT_EQ(listed, exits);
+  });
+}
+
+TEST_P(PatchedCubin, HasRegistersForTheEntryCode) {
+  for (const cubin::Function& function : cubin::Functions(new_).value()) {
+    const uint32_t before = cubin::GetRegisterCount(old_, function.symbol).value();
+    const uint32_t after = cubin::GetRegisterCount(new_, function.symbol).value();
+    const bool patched = std::ranges::any_of(
+        patched_.report.functions, [&](auto& report) { return report.name == function.name; });
+    EXPECT_EQ(after, patched ? std::max(before, kMinRegisters) : before) << function.name;
+  }
+}
+
+TEST_P(PatchedCubin, FunctionsCoverTheirNewCode) {
+  for (const cubin::Function& function : cubin::Functions(new_).value()) {
+    if (!GetParam().kernels.contains(std::string(function.name))) continue;
+    EXPECT_EQ(function.size, new_.sections()[function.section].data.size()) << function.name;
+  }
+}
+
+TEST_P(PatchedCubin, HasOneWindowConstant) {
+  const cubin::Symbol& symbol = new_.symbols()[new_.FindSymbol(kWindowSymbol).value()];
+  const cubin::Section& section = new_.sections()[symbol.section];
+  EXPECT_EQ(section.name, ".nv.constant3");
+  EXPECT_EQ(symbol.size, 8u);
+  EXPECT_EQ(symbol.value % 8, 0u);
+  EXPECT_LE(symbol.value + 8, section.data.size());
+  EXPECT_EQ(symbol.bind, cubin::kBindGlobal);
+  EXPECT_EQ(new_.symbols().size(), old_.symbols().size() + 1);
+}
+
+TEST_P(PatchedCubin, PatchingAgainFindsNothing) {
+  const Patched again = PatchOrDie(new_);
+  EXPECT_FALSE(again.image);
+  EXPECT_TRUE(again.report.functions.empty());
+}
+
+// NVIDIA's disassembler reads the whole image, and knows every word of it.
+TEST_P(PatchedCubin, Disassembles) {
+  const std::string path = ::testing::TempDir() + "iket_patched_" + GetParam().file;
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  ASSERT_NE(file, nullptr);
+  const Bytes& bytes = *patched_.image;
+  EXPECT_EQ(std::fwrite(bytes.data(), 1, bytes.size(), file), bytes.size());
+  std::fclose(file);
+  std::FILE* pipe = popen((std::string(IKET_NVDISASM) + " -c -ndf " + path + " 2>&1").c_str(), "r");
+  ASSERT_NE(pipe, nullptr);
+  std::string text;
+  char buffer[4096];
+  size_t lines = 0;
+  while (std::fgets(buffer, sizeof buffer, pipe) != nullptr) {
+    text += buffer;
+    lines += std::string_view(buffer).find("/*") != std::string_view::npos &&
+             std::string_view(buffer).find(';') != std::string_view::npos;
+  }
+  EXPECT_EQ(pclose(pipe), 0) << text;
+  size_t words = 0;
+  for (const cubin::Section& section : new_.sections()) {
+    if (section.name.starts_with(".text.")) words += section.data.size() / kInstructionBytes;
+  }
+  EXPECT_EQ(lines, words) << text;
+  for (const char* complaint : {"fatal", "error", "???", "INVALID"}) {
+    EXPECT_EQ(text.find(complaint), std::string::npos) << text;
+  }
+  std::remove(path.c_str());
+}
+
+// The only function of a report that is refused, and why; nothing else may be refused.
+std::string RefusalOf(const ImageReport& report, const std::string& name) {
+  std::string refusal;
+  for (const FunctionReport& function : report.functions) {
+    if (function.name == name) {
+      refusal = function.refusal;
+    } else {
+      EXPECT_EQ(function.refusal, "") << function.name;
+    }
+  }
+  return refusal;
+}
+
+// Patches an image of which one function must be refused, and nothing be written.
+std::string RefusalWithoutImage(const Image& image, const std::string& name) {
+  const Patched patched = PatchOrDie(image);
+  EXPECT_FALSE(patched.image);
+  return RefusalOf(patched.report, name);
+}
+
+TEST(Refused, OtherArchitectures) {
+  EXPECT_EQ(RefusalWithoutImage(Load("plain.sm_80.cubin"), "plain"),
+            "code for sm_80: this version traces sm_90 only");
+}
+
+TEST(Refused, TimeStampsThroughGeneralRegisters) {
+  EXPECT_NE(RefusalWithoutImage(Load("plain.sm_90a.O0.cubin"), "plain").find("no time stamp"),
+            std::string::npos);
+}
+
+// `plain` with its first instruction of some kind replaced.
+template <typename Matches, typename Edit>
+Image EditedPlain(Matches matches, Edit edit) {
+  Image image = Load(kPlain);
+  const uint32_t section = SectionOf(image, "plain");
+  Code code = CodeOf(image, section);
+  const auto found = std::ranges::find_if(code, matches);
+  EXPECT_NE(found, code.end());
+  edit(*found);
+  SetCode(image, section, code);
+  return image;
+}
+void Guard(Instruction& i) { i.low &= ~uint64_t{0x7000}; }  // @P0
+
+TEST(Refused, CodeThatUsesTheReservedUniformRegisters) {
+  const Image image = EditedPlain(
+      [](auto& i) {
+        return i.opcode() == 0x882; /* UMOV */
+      },
+      [](Instruction& i) { i.low = (i.low & ~(uint64_t{0xff} << 16)) | uint64_t{3} << 16; });
+  EXPECT_EQ(RefusalWithoutImage(image, "plain"),
+            "the instruction at 0x20 uses one of UR0..UR3, which marks need");
+}
+
+TEST(Refused, GuardedTimeStamps) {
+  EXPECT_EQ(RefusalWithoutImage(EditedPlain(IsTime, Guard), "plain"),
+            "mark at 0x70 not understood: its time stamp is guarded");
+}
+
+TEST(Refused, GuardedSlots) {
+  const auto is_slot = [](auto& i) { return SlotMask(i) == 0xe200; };
+  EXPECT_EQ(RefusalWithoutImage(EditedPlain(is_slot, Guard), "plain"),
+            "mark at 0x70 not understood: its second slot is guarded");
+}
+
+TEST(Refused, BranchesToTheFirstInstruction) {
+  const Image image = EditedPlain([](auto& i) { return i.opcode() == sass::kOpNop; },
+                                  [](Instruction& i) { i = sass::Bra(0x200, 0, {.stall = 5}); });
+  EXPECT_EQ(RefusalWithoutImage(image, "plain"),
+            "a branch at 0x200 goes back to its first instruction");
+}
+
+TEST(Refused, ImagesThatHaveTheConstantAlready) {
+  Image image = Load(kPlain);
+  ASSERT_TRUE(image.AddSymbol({.name = kWindowSymbol}));
+  const auto patched = PatchImage(image, TestOptions());
+  ASSERT_FALSE(patched);
+  EXPECT_NE(patched.error().message.find("patched already"), std::string::npos);
+}
+
+// A mark whose kernel has no trampoline would store to wherever UR0:UR1 points.
+TEST(Refused, SharedFunctionsThatARefusedKernelCanReach) {
+  Image image = Load(kCalls);
+  const uint32_t refused = SectionOf(image, "calls_unmarked");
+  Code code = CodeOf(image, refused);
+  code[1] = sass::R2ur(0, 0, {.stall = 13});
+  SetCode(image, refused, code);
+
+  const Patched patched = PatchOrDie(image);
+  std::map<std::string, std::string> refusals;
+  for (const auto& function : patched.report.functions) refusals[function.name] = function.refusal;
+  EXPECT_EQ(refusals["calls"], "");
+  EXPECT_NE(refusals["_Z6Markedf"].find("kernel calls_unmarked can reach it"), std::string::npos);
+  const Image after = Parse(patched.image.value());
+  for (const char* untouched : {"_Z6Markedf", "calls_unmarked"}) {
+    const uint32_t section = SectionOf(image, untouched);
+    EXPECT_EQ(CodeOf(image, section), CodeOf(after, section)) << untouched;
+  }
+}
+
+TEST(PatchImage, LeavesAnImageWithoutMarksAlone) {
+  const Image image = cubin::testing::ParseData("saxpy.sm_90a.cubin");
+  const Patched patched = PatchOrDie(image);
+  EXPECT_FALSE(patched.image);
+  EXPECT_FALSE(patched.report.has_marks());
+}
+
+TEST(MayHoldMarks, IsTrueOnlyOfMarkedImages) {
+  EXPECT_TRUE(MayHoldMarks(UntrustedBytes(Load(kPlain).Serialize())));
+  EXPECT_FALSE(MayHoldMarks(UntrustedBytes(cubin::testing::Data("saxpy.sm_90a.cubin"))));
+  EXPECT_FALSE(MayHoldMarks(UntrustedBytes()));
+}
+
+// Whatever happened to the bits: no crash, and what is written can be read.
+TEST(PatchImage, SurvivesFlippedBits) {
+  std::mt19937 random(1);
+  size_t patched_images = 0;
+  for (const char* file : {kPlain, "payloads.sm_90a.cubin", kCalls}) {
+    const Bytes whole = Load(file).Serialize();
+    for (int round = 0; round < 400; ++round) {
+      Bytes bytes = whole;
+      for (uint32_t flips = 1 + random() % 8; flips > 0; --flips) {
+        bytes[random() % bytes.size()] ^= std::byte{1} << random() % 8;
+      }
+      const auto image = Image::Parse(UntrustedBytes(bytes));
+      if (!image) continue;
+      const auto patched = PatchImage(*image, TestOptions());
+      if (!patched || !patched->image) continue;
+      ++patched_images;
+      EXPECT_TRUE(Image::Parse(UntrustedBytes(*patched->image)));
+    }
+  }
+  EXPECT_GT(patched_images, 100u);
+}
+
+}  // namespace
+}  // namespace iket::patch

@@ -37,12 +37,13 @@ class Rewriter {
     return instruction.opcode() == 0x986 && instruction.Bits(64, 6) == 0;
   }
 
-  // The stores go to the ring with the data, guard and scoreboards that they had.
+  // The stores go to the ring with the data, guard and scoreboards that they had. Nobody on the GPU reads
+  // rings: their lines are to leave the caches first.
   void RewriteStores(const Site& site) {
     const auto replace = [this](uint32_t index, int32_t offset) {
       const Instruction& old = section_.code[index];
       const auto width = old.Bits(73, 3) == 4 ? sass::Width::k32 : sass::Width::k64;
-      code_[index] = sass::Stg(width, sass::kRegisterZero, 0, offset,
+      code_[index] = sass::StgEvictFirst(width, sass::kRegisterZero, 0, offset,
                                static_cast<uint8_t>(old.Bits(32, 8)), old.control())
                          .WithGuardOf(old);
     };
@@ -51,32 +52,32 @@ class Rewriter {
   }
 
   void RewriteSlots(const Site& site) {
-    Control advance = section_.code[site.advance].control();
-    const uint32_t between = StallBetween(site.advance + 1, site.ring);
-    if (advance.stall + between < kUniformToUniform) {
-      advance.stall = static_cast<uint8_t>(kUniformToUniform - between);
+    // The first slot makes the address of the next record, the second moves the cursor on.
+    Control ring = section_.code[site.advance].control();
+    const uint32_t until_store = StallUntil(site.advance + 1, kUniformToAddress, [this](uint32_t i) {
+      return IsRingStore(code_[i]);
+    });
+    if (ring.stall + until_store < kUniformToAddress) {
+      ring.stall = static_cast<uint8_t>(kUniformToAddress - until_store);
     }
-    code_[site.advance] = AdvanceSlot(site.bytes, advance);
+    code_[site.advance] = RingSlot(layout_, ring);
 
-    Control ring = section_.code[site.ring].control();
-    const uint32_t after = StallUntilStore(site.ring + 1);
-    if (ring.stall + after < kUniformToAddress) {
-      ring.stall = static_cast<uint8_t>(kUniformToAddress - after);
+    Control advance = section_.code[site.ring].control();
+    const uint32_t until_slot = StallUntil(site.ring + 1, kUniformToUniform, [this](uint32_t i) {
+      return section_.code[i].opcode() == sass::kOpPmTrig;
+    });
+    if (advance.stall + until_slot < kUniformToUniform) {
+      advance.stall = static_cast<uint8_t>(kUniformToUniform - until_slot);
     }
-    code_[site.ring] = RingSlot(layout_, ring);
+    code_[site.ring] = AdvanceSlot(site.bytes, advance);
   }
 
-  uint32_t StallBetween(uint32_t first, uint32_t last) const {
+  // Cycles that pass from instruction `first` until one that `reads` may issue, as far as `enough`.
+  template <typename Reads>
+  uint32_t StallUntil(uint32_t first, uint32_t enough, const Reads& reads) const {
     uint32_t cycles = 0;
-    for (uint32_t i = first; i < last; ++i) cycles += section_.code[i].control().stall;
-    return cycles;
-  }
-
-  // Cycles that pass from `first` until a store of some site may issue, at most kUniformToAddress.
-  uint32_t StallUntilStore(uint32_t first) const {
-    uint32_t cycles = 0;
-    for (uint32_t i = first; i < section_.code.size() && cycles < kUniformToAddress; ++i) {
-      if (IsRingStore(code_[i])) return cycles;
+    for (uint32_t i = first; i < section_.code.size() && cycles < enough; ++i) {
+      if (reads(i)) return cycles;
       if (sass::EndsBasicBlock(section_.code[i])) return cycles + kBranchCycles;
       cycles += section_.code[i].control().stall;
     }

@@ -70,28 +70,36 @@ std::vector<Instruction> EntryCode(const EntryOptions& options) {
   add(sass::R2ur(2, 6, {.stall = 1, .wait = Bit(kCursor)}));
   add(sass::ImadImmediate(11, kRZ, 0, 7, {.stall = 13, .prefer_stay = false}));
   add(RingSlot(layout, {.stall = kUniformToAddress}));
-  add(sass::Stg(Width::k128, kRZ, 0, 0, 8, {.stall = 1, .read_barrier = kStores}));
+  add(sass::StgEvictFirst(Width::k128, kRZ, 0, 0, 8, {.stall = 1, .read_barrier = kStores}));
   add(AdvanceSlot(ring::kRecordBytes, {.stall = kUniformToUniform}));
   add(RingSlot(layout, {.stall = kUniformToAddress}));
-  add(sass::Stg(Width::k128, kRZ, 0, 0, 12, {.stall = 1, .read_barrier = kStores}));
+  add(sass::StgEvictFirst(Width::k128, kRZ, 0, 0, 12, {.stall = 1, .read_barrier = kStores}));
   add(AdvanceSlot(ring::kRecordBytes, {.stall = kUniformToUniform}));
-  // The kernel will write R8..R15 without knowing of these stores.
-  add(RingSlot(layout, {.stall = kUniformToAddress, .wait = Bit(kStores)}));
+  add(RingSlot(layout, {.stall = 1}));
+  // One record ahead, as slots leave it. The kernel will write R8..R15 without knowing of the stores.
+  add(AdvanceSlot(ring::kRecordBytes, {.stall = kUniformToAddress, .wait = Bit(kStores)}));
   return code;
 }
 
 std::vector<Instruction> ExitCode(const ring::Layout& layout, uint8_t first_register,
                                   bool lanes_remain) {
   const uint8_t r = first_register;
+  // The first two give a last mark's UR2 the time to arrive.
   std::vector<Instruction> code = {
-      sass::MovFromUniform(r, 2, {.stall = 1, .wait = kAllBarriers}),
-      sass::Cs2r32(static_cast<uint8_t>(r + 1), SR::kClockLow, {.stall = 1}),
-      sass::Cs2r64(static_cast<uint8_t>(r + 2), SR::kGlobalTimerLow, {.stall = 1}),
-      sass::UshiftRight(0, 3, layout.header_shift(), {.stall = 12, .prefer_stay = false}),
+      sass::Cs2r32(static_cast<uint8_t>(r + 1), SR::kClockLow, {.stall = 2, .wait = kAllBarriers}),
+      sass::Cs2r64(static_cast<uint8_t>(r + 2), SR::kGlobalTimerLow, {.stall = 2}),
+      sass::UshiftRight(0, 3, layout.header_shift(), {.stall = 2}),
+      sass::MovFromUniform(r, 2, {.stall = 5}),
+      sass::AddImmediate(r, r, 0u - ring::kRecordBytes, {.stall = 5}),
       sass::Stg(Width::k128, kRZ, 0, kTable + static_cast<int32_t>(ring::kHeaderEnd), r,
                 {.stall = 2}),
   };
-  if (lanes_remain) code.push_back(RingSlot(layout, {.stall = kUniformToAddress}));
+  if (lanes_remain) {
+    // UR2 is one record ahead of the address.
+    code.push_back(AdvanceSlot(0u - ring::kRecordBytes, {.stall = kUniformToUniform}));
+    code.push_back(RingSlot(layout, {.stall = 1}));
+    code.push_back(AdvanceSlot(ring::kRecordBytes, {.stall = kUniformToAddress}));
+  }
   return code;
 }
 

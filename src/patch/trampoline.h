@@ -1,7 +1,7 @@
 // trampoline.h: the instructions around a patched kernel: what a warp does when it starts and ends.
 //
 // docs/design/recording.md section 3 says what they must achieve; this file is the sm_90 code. Cost:
-// 26 instructions at entry and 5 at an exit, of which a short warp pays nearly all in issue slots.
+// 27 instructions at entry and 6 at an exit, of which a short warp pays nearly all in issue slots.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +32,10 @@ std::vector<sass::Instruction> EntryCode(const EntryOptions& options);
 std::vector<sass::Instruction> ExitCode(const ring::Layout& layout, uint8_t first_register,
                                         bool lanes_remain);
 
-// What the slots of a site become.
-sass::Instruction AdvanceSlot(uint32_t bytes, const sass::Control& control);
+// What the slots of a site become: first UR0 = address of the next record, from UR2 which is one record
+// ahead, then UR2 += bytes. In this order neither waits for the other.
 sass::Instruction RingSlot(const ring::Layout& layout, const sass::Control& control);
+sass::Instruction AdvanceSlot(uint32_t bytes, const sass::Control& control);
 
 // Least distances, in cycles, between a uniform instruction and who reads its result: ptxas's own.
 inline constexpr uint8_t kUniformToUniform = 4;

@@ -74,6 +74,12 @@ constexpr Instruction ImadImmediate(uint8_t rd, uint8_t ra, uint32_t value, uint
                                  encode_detail::At(16, rd) | 0x824,
                              0x078e0200 | uint64_t{rc}, c);
 }
+// IADD3 Rd, Ra, value, RZ.
+constexpr Instruction AddImmediate(uint8_t rd, uint8_t ra, uint32_t value, Control c) {
+  return encode_detail::Word(encode_detail::Immediate(value) | encode_detail::At(24, ra) |
+                                 encode_detail::At(16, rd) | 0x810,
+                             0x07ffe0ff, c);
+}
 // LDC Rd, c[bank][offset]: variable latency, needs a write barrier.
 constexpr Instruction Ldc(uint8_t rd, uint32_t bank, uint32_t offset, Control c) {
   return encode_detail::Word(encode_detail::At(54, bank) | encode_detail::At(38, offset) |
@@ -122,6 +128,13 @@ constexpr Instruction Stg(Width width, uint8_t ra, uint8_t urb, int32_t offset, 
   return encode_detail::Word(encode_detail::Offset24(offset) | encode_detail::At(32, rs) |
                                  encode_detail::At(24, ra) | 0x986,
                              0x08100900 | uint64_t{static_cast<uint8_t>(width)} << 8 | urb, c);
+}
+// The same as STG.E.EF: the line is the first to leave the caches.
+constexpr Instruction StgEvictFirst(Width width, uint8_t ra, uint8_t urb, int32_t offset,
+                                    uint8_t rs, Control c) {
+  Instruction store = Stg(width, ra, urb, offset, rs, c);
+  store.high &= ~(uint64_t{1} << (84 - 64));
+  return store;
 }
 // LDG.E Rd, [Ra.U32 + URb:URb+1 + offset]: variable latency, needs a write barrier.
 constexpr Instruction Ldg(Width width, uint8_t rd, uint8_t ra, uint8_t urb, int32_t offset,
