@@ -12,6 +12,7 @@
 #include "cubin/nvinfo.h"
 #include "cubin/testing.h"
 #include "patch/analysis.h"
+#include "patch/testing_warp.h"
 #include "patch/trampoline.h"
 #include "patch/window_constant.h"
 #include "sass/encode.h"
@@ -61,7 +62,8 @@ uint32_t SlotMask(const Instruction& i) {
   return i.opcode() == sass::kOpPmTrig ? static_cast<uint32_t>(i.low >> 32) & 0xffff : 0;
 }
 bool IsMarkStore(const Instruction& i, uint32_t offset24) {
-  return i.opcode() == sass::kOpStsUniform && i.Bits(40, 24) == offset24;
+  return (i.opcode() == sass::kOpStsUniform || i.opcode() == sass::kOpSts) &&
+         i.Bits(40, 24) == offset24;
 }
 bool IsTime(const Instruction& i) { return IsMarkStore(i, 0xfffff8); }
 bool IsPayload(const Instruction& i) { return IsMarkStore(i, 0xfffff0); }
@@ -169,49 +171,59 @@ TEST_P(PatchedCubin, CompiledInstructionsOutsideOfMarksAreUnchanged) {
   });
 }
 
+// Stores keep data, guard and scoreboards; only where they go changes.
 TEST_P(PatchedCubin, MarksStoreToTheRing) {
   size_t seen = 0;
   ForEachPatchedSection([&seen](const Code& before, const Code& after, uint32_t, bool) {
     for (size_t i = 0; i < before.size(); ++i) {
-      if (!IsMarkWord(before[i])) continue;
-      const auto data = static_cast<uint8_t>(before[i].Bits(32, 8));
-      Instruction expected;
-      if (SlotMask(before[i]) == 0xe110) {
-        expected = sass::UaddImmediate(2, 2, 16, after[i].control());
-        ++seen;
-      } else if (SlotMask(before[i]) == 0xe200) {
-        expected = sass::UmaskOr(0, 2, (32 << 10) - 1, 3, after[i].control());
-      } else {
-        const auto width = IsTime(before[i]) ? sass::Width::k64 : sass::Width::k32;
-        expected = sass::Stg(width, sass::kRegisterZero, 0, IsTime(before[i]) ? 0 : 8, data,
-                             before[i].control())
-                       .WithGuardOf(before[i]);
-      }
-      EXPECT_EQ(after[i], expected) << "at " << i * kInstructionBytes;
+      EXPECT_EQ(SlotMask(after[i]), 0u) << "at " << i * kInstructionBytes;
+      if (!IsTime(before[i]) && !IsPayload(before[i])) continue;
+      seen += IsTime(before[i]);
+      EXPECT_EQ(after[i].opcode(), 0x986u) << "STG";
+      EXPECT_EQ(after[i].Bits(24, 8), sass::kRegisterZero);
+      EXPECT_EQ(after[i].Bits(64, 6), 0u) << "UR0";
+      EXPECT_EQ(after[i].Bits(40, 24), IsTime(before[i]) ? 0u : 8u);
+      EXPECT_EQ(after[i].Bits(73, 3), IsTime(before[i]) ? 5u : 4u) << "width";
+      EXPECT_EQ(after[i].Bits(32, 8), before[i].Bits(32, 8)) << "data";
+      EXPECT_EQ(after[i].Bits(12, 4), before[i].Bits(12, 4)) << "guard";
+      EXPECT_EQ(after[i].control(), before[i].control());
     }
-    EXPECT_TRUE(std::ranges::none_of(after, [](auto& i) { return SlotMask(i) != 0; }));
+    for (const Instruction& added : std::span(after).subspan(before.size())) {
+      EXPECT_EQ(SlotMask(added), 0u);
+    }
   });
   EXPECT_EQ(seen, GetParam().sites);
 }
 
-TEST_P(PatchedCubin, UniformResultsHaveTheirTime) {
-  ForEachPatchedSection([](const Code& before, const Code& after, uint32_t, bool) {
-    const auto stall = [&after](size_t i) { return uint32_t{after[i].control().stall}; };
-    for (size_t i = 0; i < before.size(); ++i) {
-      if (SlotMask(before[i]) == 0xe110) {
-        uint32_t cycles = 0;
-        for (; SlotMask(before[i]) != 0xe200; ++i) cycles += stall(i);
-        EXPECT_GE(cycles, kUniformToUniform) << "at " << i * kInstructionBytes;
+// Along every path (as far as six branches tell them apart), old and new code beside each other: as
+// many records as marks were passed, one behind the other, and the end in the header.
+TEST_P(PatchedCubin, WarpsWriteARecordAMark) {
+  const uint32_t rings = (testing::Warp::kSm * 64 + testing::Warp::kSlot / 256) * (32u << 10);
+  ForEachPatchedSection([rings](const Code& before, const Code& after, uint32_t, bool is_kernel) {
+    if (!is_kernel) return;
+    for (uint32_t path = 0; path < 64; ++path) {
+      SCOPED_TRACE(path);
+      const auto takes = [path](uint32_t n) { return (path >> n % 6 & 1) != 0; };
+      testing::Warp compiled, patched;
+      compiled.Walk(before, takes);
+      patched.Walk(after, takes);
+      EXPECT_EQ(patched.exited, compiled.exited);
+      EXPECT_TRUE(patched.hazards.empty()) << patched.hazards.front();
+      uint32_t position = testing::Warp::kOldCursor;
+      uint32_t records = 0;
+      for (const testing::RingStore& store : patched.ring_stores) {
+        const uint32_t address = rings + position % (32u << 10);
+        if (store.bytes == 4) {  // a payload: half of a record whose time stamp is near by
+          EXPECT_TRUE(store.address == address + 8 || store.address == address - 16 + 8);
+          continue;
+        }
+        EXPECT_EQ(store.address, address);
+        position += 16;
+        ++records;
       }
-      if (SlotMask(before[i]) != 0xe200) continue;
-      // Until the next store of a mark, or the end of the block and the five cycles of a branch.
-      uint32_t cycles = stall(i);
-      for (size_t j = i + 1; j < before.size() && cycles < kUniformToAddress; ++j) {
-        if (sass::EndsBasicBlock(before[j])) cycles += 5;
-        if (sass::EndsBasicBlock(before[j]) || IsTime(before[j]) || IsPayload(before[j])) break;
-        cycles += stall(j);
-      }
-      EXPECT_GE(cycles, kUniformToAddress) << "at " << i * kInstructionBytes;
+      EXPECT_EQ(records, compiled.slots + 2) << "marks, begin and identity";
+      if (!patched.exited) continue;
+      EXPECT_EQ(patched.end_values.front(), position);
     }
   });
 }
@@ -252,7 +264,7 @@ TEST_P(PatchedCubin, EveryExitRunsItsStub) {
                kInstructionBytes;
         ASSERT_GE(stub, before.size());
       }
-      const auto first_register = static_cast<uint8_t>(after[stub].Bits(16, 8));
+      const auto first_register = static_cast<uint8_t>(after[stub].Bits(16, 8) & ~3u);
       const Code expected = ExitCode(TestLayout(), first_register, !before[i].is_unguarded());
       ASSERT_LT(stub + expected.size(), after.size());
       EXPECT_TRUE(std::equal(expected.begin(), expected.end(), after.begin() + stub));
@@ -275,8 +287,12 @@ TEST_P(PatchedCubin, ListsItsExitsAsTheyStand) {
 }
 
 TEST_P(PatchedCubin, HasRegistersForTheEntryCode) {
-  for (const cubin::Function& function : cubin::Functions(new_).value()) {
-    const uint32_t before = cubin::GetRegisterCount(old_, function.symbol).value();
+  const auto functions = cubin::Functions(new_).value();
+  for (const cubin::Function& function : functions) {
+    // Functions inside a kernel's section have no count of their own.
+    const auto stated = cubin::GetRegisterCount(old_, function.symbol);
+    if (!stated) continue;
+    const uint32_t before = *stated;
     const uint32_t after = cubin::GetRegisterCount(new_, function.symbol).value();
     const bool patched = std::ranges::any_of(
         patched_.report.functions, [&](auto& report) { return report.name == function.name; });
@@ -285,7 +301,8 @@ TEST_P(PatchedCubin, HasRegistersForTheEntryCode) {
 }
 
 TEST_P(PatchedCubin, FunctionsCoverTheirNewCode) {
-  for (const cubin::Function& function : cubin::Functions(new_).value()) {
+  const auto functions = cubin::Functions(new_).value();
+  for (const cubin::Function& function : functions) {
     if (!GetParam().kernels.contains(std::string(function.name))) continue;
     EXPECT_EQ(function.size, new_.sections()[function.section].data.size()) << function.name;
   }

@@ -1,0 +1,170 @@
+// testing_warp.h: one warp that walks code, as far as tests of this room need.
+//
+// It executes the few instructions that entry code, slots and exit stubs are made of, and ignores
+// all others; branches under a guard go as the test says. It sees what a patched warp would store
+// where, and complains when a uniform register is read before its result can have arrived. Written
+// from docs/design/recording.md and nvdisasm's output, not from the code under test.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sass/instruction.h"
+
+namespace iket::patch::testing {
+
+struct RingStore {
+  uint32_t address = 0;  // low word: UR0 + offset
+  uint32_t data = 0;     // first register
+  uint32_t bytes = 0;
+};
+
+class Warp {
+ public:
+  // What the warp was given, and what S2R and the table answer.
+  static constexpr uint32_t kSlot = 0x1300, kSm = 77;
+  static constexpr uint32_t kOldCursor = 0x7fe0, kOldEnd = 0x1234567;
+
+  // Walks from instruction 0 to an EXIT that is taken, or to what it cannot follow (a call, a
+  // return, an indirect branch), or for 200 decisions. `takes(n)` answers whether the n-th guarded
+  // branch or exit is taken.
+  void Walk(std::span<const sass::Instruction> code, const std::function<bool(uint32_t)>& takes) {
+    constexpr uint32_t kBra = 0x147, kCallAbs = 0x143, kCallRel = 0x144, kBrx = 0x149, kRet = 0x150;
+    uint32_t decisions = 0;
+    uint32_t steps = 0;
+    for (size_t at = 0; at < code.size() && decisions < 200 && ++steps < 1'000'000;) {
+      const sass::Instruction& i = code[at];
+      const bool taken = i.is_unguarded() || (sass::EndsBasicBlock(i) && takes(decisions++));
+      const uint64_t pc = at * sass::kInstructionBytes;
+      if (i.opcode() == sass::kOpExit && taken) {
+        exited = true;
+        return;
+      }
+      const uint32_t base = i.base_opcode();
+      if (base == kBra && taken) {
+        at = static_cast<size_t>(sass::RelativeTarget(i, pc)) / sass::kInstructionBytes;
+        cycle_ += std::max<uint32_t>(i.control().stall, 5);
+        continue;
+      }
+      if (taken && (base == kCallAbs || base == kCallRel || base == kBrx || base == kRet)) return;
+      Execute(i, pc);
+      cycle_ += i.control().stall;
+      ++at;
+    }
+  }
+
+  std::vector<RingStore> ring_stores;
+  std::map<int32_t, RingStore> header_stores;  // by offset from the window's base
+  std::vector<std::string> hazards;
+  std::array<uint32_t, 256> r{};
+  std::array<uint32_t, 64> ur{};
+  uint32_t slots = 0;  // of the first kind, PMTRIG 0xe1xx
+  bool exited = false;
+
+ private:
+  // Reads a reserved uniform register that must have arrived `latency` cycles after it was written.
+  uint32_t Uniform(uint32_t n, uint32_t latency, uint64_t pc) {
+    if (n < 4 && cycle_ < written_[n] + latency) {
+      hazards.push_back(fmt::format("UR{} at {:#x} after {} cycles", n, pc, cycle_ - written_[n]));
+    }
+    return ur[n];
+  }
+  void SetUniform(uint32_t n, uint32_t value, uint32_t arrives_late) {
+    ur[n] = value;
+    if (n < 4) written_[n] = cycle_ + arrives_late;
+  }
+
+  void Execute(const sass::Instruction& i, uint64_t pc) {
+    // The least distances in code of ptxas 13.0.
+    constexpr uint32_t kToUniform = 4, kToAddress = 9, kToGeneral = 6, kR2urExtra = 9;
+    const uint32_t d = i.Bits(16, 8), a = i.Bits(24, 8), immediate = i.Bits(32, 32);
+    const uint32_t ud = i.Bits(16, 6), ua = i.Bits(24, 6);
+    const uint32_t ra = a == sass::kRegisterZero ? 0 : r[a];
+    switch (i.opcode()) {
+      case sass::kOpPmTrig:
+        slots += (immediate >> 8 & 0xff) == 0xe1;
+        return;
+      case sass::kOpS2r:
+        if (i.Bits(72, 8) == 0x03) r[d] = kSlot | 0x70000055;  // other bits are not the slot
+        if (i.Bits(72, 8) == 0x43) r[d] = kSm;
+        return;
+      case 0x802:  // MOV Rd, imm
+        r[d] = immediate;
+        return;
+      case 0xc02:  // MOV Rd, URb
+        r[d] = Uniform(immediate & 63, kToGeneral, pc);
+        return;
+      case 0x810:  // IADD3 Rd, Ra, imm, RZ
+        r[d] = ra + immediate;
+        return;
+      case 0x812:  // LOP3: & or |
+        r[d] = i.Bits(72, 8) == 0xc0 ? ra & immediate : ra | immediate;
+        return;
+      case 0x824:  // IMAD Rd, Ra, imm, Rc
+        r[d] = ra * immediate + (i.Bits(64, 8) == sass::kRegisterZero ? 0 : r[i.Bits(64, 8)]);
+        return;
+      case 0x2ca:  // R2UR: 13 cycles until a uniform instruction may read it
+        SetUniform(ud, ra, kR2urExtra);
+        return;
+      case 0x890:  // UIADD3
+        if (ud < 4) SetUniform(ud, Uniform(ua, kToUniform, pc) + immediate, 0);
+        return;
+      case 0x892:  // ULOP3.LUT (a & imm) | c
+        if (ud < 4) {
+          const uint32_t masked = Uniform(ua, kToUniform, pc) & immediate;
+          SetUniform(ud, masked | Uniform(i.Bits(64, 6), kToUniform, pc), 0);
+        }
+        return;
+      case 0x899:  // USHF.L, USHF.R
+        if (ud < 4 && ua < 4) SetUniform(ud, Uniform(ua, kToUniform, pc) << immediate, 0);
+        if (ud < 4 && ua == 63) {
+          SetUniform(ud, Uniform(i.Bits(64, 6), kToUniform, pc) >> immediate, 0);
+        }
+        return;
+      case 0xab9:  // ULDC.64 of the window's base, whose low word is 0
+        if (ud == 0) SetUniform(0, 0, 0);
+        return;
+      case 0x981:  // LDG of the previous warp's end
+        if (i.Bits(32, 8) == 0) {
+          r[d] = kOldCursor;
+          r[d + 1] = kOldEnd;
+        }
+        return;
+      case 0x986: {  // STG [Ra + UR]
+        if (i.Bits(64, 6) != 0) return;
+        const int32_t offset = static_cast<int32_t>(i.Bits(40, 24) << 8) >> 8;
+        const uint32_t width = i.Bits(73, 3);
+        const RingStore store{Uniform(0, kToAddress, pc) + static_cast<uint32_t>(offset) + ra,
+                              i.Bits(32, 8),
+                              width == 6   ? 16u
+                              : width == 5 ? 8u
+                                           : 4u};
+        if (offset < -1024) {
+          header_stores[static_cast<int32_t>(store.address)] = store;
+          end_values.assign({r[store.data], r[store.data + 1]});
+        } else {
+          ring_stores.push_back(store);
+        }
+        return;
+      }
+      default:
+        return;
+    }
+  }
+
+  uint32_t cycle_ = 100;
+  std::array<uint32_t, 4> written_{};
+
+ public:
+  std::vector<uint32_t> end_values;  // the first two words of the last store to the header
+};
+
+}  // namespace iket::patch::testing

@@ -1,0 +1,18 @@
+#!/bin/sh
+# Makes the cubins of this folder again, with nvcc 13.0 from PATH. See README.md.
+set -eu
+cd "$(dirname "$0")"
+options="-std=c++20 -I../../../include -DIKET_ENABLE"
+cubin() {  # SOURCE ARCH [SUFFIX OPTION]
+  # shellcheck disable=SC2086  # $options is a list
+  nvcc $options -cubin -arch="$2" ${4:-} "$1.cu" -o "$1.$2${3:-}.cubin"
+}
+for source in plain payloads exits; do cubin $source sm_90a; done
+cubin plain sm_80
+cubin plain sm_90a .O0 -Xptxas=-O0
+
+object=$(mktemp -d)
+trap 'rm -rf "$object"' EXIT
+# shellcheck disable=SC2086
+nvcc $options -arch=sm_90a -rdc=true -c calls.cu -o "$object/calls.o"
+nvcc -arch=sm_90a -dlink -cubin "$object/calls.o" -o calls.sm_90a.linked.cubin
