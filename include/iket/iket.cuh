@@ -86,8 +86,8 @@ IKET_DETAIL_FUNCTION unsigned bits_of(float value) {
 
 // A pop has no name; every other event has one. A name is a type with `size()` and `at(i)`.
 struct no_name {
-  static constexpr int size() { return 0; }
-  static constexpr char at(int) { return 0; }
+  IKET_DETAIL_FUNCTION static constexpr int size() { return 0; }
+  IKET_DETAIL_FUNCTION static constexpr char at(int) { return 0; }
 };
 
 #if IKET_DETAIL_ON
@@ -99,7 +99,7 @@ struct declaration {
   static constexpr int size = header_size + Name::size() + 1;
 
   // FNV-1a over kind, payload type and name; the top bit stays free for records of the collector.
-  static constexpr unsigned make_id() {
+  IKET_DETAIL_FUNCTION static constexpr unsigned make_id() {
     unsigned hash = 0x811c9dc5u;
     hash = (hash ^ static_cast<unsigned char>(Kind)) * 0x01000193u;
     hash = (hash ^ Payload) * 0x01000193u;
@@ -111,7 +111,7 @@ struct declaration {
   }
   static constexpr unsigned id = make_id();
 
-  static constexpr unsigned char byte(int i) {
+  IKET_DETAIL_FUNCTION static constexpr unsigned char byte(int i) {
     switch (i) {
       // clang-format off
       case 0: return 'I'; case 1: return 'K'; case 2: return 'E'; case 3: return 'T';
@@ -156,10 +156,10 @@ template <typename Declaration, typename Indices>
 struct initialiser;
 template <typename Declaration, int... I>
 struct initialiser<Declaration, indices<I...>> {
-  static constexpr char digit(int value) {
+  IKET_DETAIL_FUNCTION static constexpr char digit(int value) {
     return static_cast<char>(value < 10 ? '0' + value : 'a' + value - 10);
   }
-  static constexpr char character(int i) {
+  IKET_DETAIL_FUNCTION static constexpr char character(int i) {
     switch (i % 5) {
       // clang-format off
       case 0: return '0';
@@ -309,7 +309,8 @@ namespace detail {
 template <int N>
 struct literal {
   char characters[N];
-  constexpr literal(const char (&text)[N]) : characters{} {  // NOLINT: implicit by design
+  // NOLINTNEXTLINE: implicit by design
+  IKET_DETAIL_FUNCTION constexpr literal(const char (&text)[N]) : characters{} {
     for (int i = 0; i < N; ++i) characters[i] = text[i];
   }
 };
@@ -324,8 +325,10 @@ struct literal_size<literal<N>> {
 // The name of an event as a type, made by "text"_ev.
 template <detail::literal Text>
 struct event_name {
-  static constexpr int size() { return detail::literal_size<decltype(Text)>::value; }
-  static constexpr char at(int i) { return Text.characters[i]; }
+  IKET_DETAIL_FUNCTION static constexpr int size() {
+    return detail::literal_size<decltype(Text)>::value;
+  }
+  IKET_DETAIL_FUNCTION static constexpr char at(int i) { return Text.characters[i]; }
 };
 
 namespace literals {
@@ -366,8 +369,10 @@ IKET_DETAIL_FUNCTION constexpr event_name<Text> operator""_ev() {
 #define IKET_DETAIL_PICK(a, b, pick, ...) pick
 #define IKET_DETAIL_WITH(payload, end) , payload
 #define IKET_DETAIL_NONE(end)
-#define IKET_DETAIL_NAME(type, text)                             \
-  struct type {                                                  \
-    static constexpr int size() { return static_cast<int>(sizeof(text)) - 1; } \
-    static constexpr char at(int i) { return (text)[i]; }        \
+#define IKET_DETAIL_NAME(type, text)                                             \
+  struct type {                                                                  \
+    IKET_DETAIL_FUNCTION static constexpr int size() {                           \
+      return static_cast<int>(sizeof(text)) - 1;                                 \
+    }                                                                            \
+    IKET_DETAIL_FUNCTION static constexpr char at(int i) { return (text)[i]; }   \
   }

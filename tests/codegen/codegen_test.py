@@ -1,0 +1,197 @@
+"""What the compiler makes of marks: nothing when they are off, the placeholder when they are on.
+
+Environment: IKET_NVCC, IKET_NVDISASM, IKET_INCLUDE; IKET_NVRTC and IKET, where they are, for the tests
+that need them (CMakeLists.txt registers those only then).
+"""
+import ctypes
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+from cubin import Cubin  # noqa: E402
+
+INCLUDE = os.environ["IKET_INCLUDE"]
+KERNELS = ["Mark", "MarkInt", "MarkUnsigned", "MarkFloat", "PushPop", "PushPopInt", "Range", "RangeInt"]
+ARCH = "sm_90"
+
+
+def fnv(kind, payload, name):
+    """The id of an event, from docs/placeholder.md."""
+    value = 0x811C9DC5
+    for byte in bytes([kind, payload]) + name.encode():
+        value = (value ^ byte) * 0x01000193 & 0xFFFFFFFF
+    return value & 0x7FFFFFFF or 1
+
+
+def declaration(kind, payload, name):
+    return (b"IKET" + bytes([16, 0, kind, payload]) + fnv(kind, payload, name).to_bytes(4, "little")
+            + len(name).to_bytes(4, "little") + name.encode() + b"\0")
+
+
+DECLARED = {declaration(*event) for event in [
+    (0, 0, "k"), (0, 5, "k"), (0, 6, "k"), (0, 13, "k"), (1, 0, "load"), (1, 5, "load"), (2, 0, ""),
+    (3, 0, "mma"), (3, 5, "mma"), (4, 0, "mma")]}
+
+
+class CodegenTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def compile(self, source, *options):
+        """The path of the cubin."""
+        path = os.path.join(self.folder, "out.cubin")
+        subprocess.run([os.environ["IKET_NVCC"], "-arch=" + ARCH, "-O3", "-I" + INCLUDE, "-cubin",
+                        "--Werror=all-warnings", *options, "-o", path,
+                        os.path.join(HERE, source)], check=True, timeout=300)
+        return path
+
+    def forms(self, *options):
+        with open(self.compile("forms.cu", *options), "rb") as file:
+            return Cubin(file.read())
+
+
+class OffTest(CodegenTest):
+    def test_off_is_free(self):
+        """Without IKET_ENABLE machine code and registers are those of a source without marks."""
+        bare = self.forms("-std=c++20", "-DFORMS_BARE")
+        for standard in ("-std=c++20", "-std=c++17"):
+            off = self.forms(standard)
+            self.assertEqual(off.declarations, set())
+            for kernel in KERNELS:
+                with self.subTest(kernel, standard=standard):
+                    self.assertEqual(off.code[kernel], bare.code[kernel])
+                    self.assertEqual(off.registers[kernel], bare.registers[kernel])
+
+
+class OnTest(CodegenTest):
+    def test_both_standards_give_the_same_code(self):
+        new, old = self.forms("-std=c++20", "-DIKET_ENABLE"), self.forms("-std=c++17", "-DIKET_ENABLE")
+        self.assertEqual(new.declarations, DECLARED)
+        self.assertEqual(old.declarations, DECLARED)
+        for kernel in KERNELS:
+            self.assertEqual(new.code[kernel], old.code[kernel], kernel)
+            self.assertEqual(new.registers[kernel], old.registers[kernel], kernel)
+
+    def test_sequence(self):
+        """Time stamp, slot, slot: unguarded and in this order; a payload's store before the slots."""
+        path = self.compile("forms.cu", "-std=c++20", "-DIKET_ENABLE")
+        text = subprocess.run([os.environ["IKET_NVDISASM"], "-c", path], check=True, timeout=120,
+                              stdout=subprocess.PIPE).stdout.decode()
+        for kernel in KERNELS:
+            code = text.split(f".text.{kernel}:", 1)[1].split("\t.section\t", 1)[0]
+            words = re.findall(r"/\*[0-9a-f]{4,}\*/\s+([^;]*\S)\s*;", code)
+            with self.subTest(kernel):
+                self.check_sites(words)
+
+    def check_sites(self, words):
+        state, sites = "idle", 0
+        for word in words:
+            if re.match(r"STS\.64 \[.*-0x8\]", word):
+                self.assertIn(state, ("idle", "payload"), word)
+                state = "stamped"
+            elif re.match(r"@!?P\d STS \[.*-0x10\]", word):
+                self.assertEqual(state, "idle", word)
+                state = "payload"
+            elif "PMTRIG" in word:
+                expected = {"stamped": ("PMTRIG 0xe110", "advanced"),
+                            "advanced": ("PMTRIG 0xe200", "idle")}
+                self.assertIn(state, expected, word)
+                self.assertEqual(word, expected[state][0])
+                state = expected[state][1]
+                sites += state == "idle"
+            else:
+                self.assertNotRegex(word, r"^(@\S+ )?(STS|ST\.|BRA|EXIT|RET)" if state == "advanced"
+                                    else r"^(@\S+ )?(ST\.|STL)")
+                # ptxas gives UR0..UR3 to nobody: they are the ring's.
+                self.assertNotRegex(word, r"\bUR[0-3]\b")
+        self.assertEqual(state, "idle")
+        self.assertGreater(sites, 0)
+
+    def test_payload_stores(self):
+        """As many payload stores as declared payloads; none where there are none."""
+        path = self.compile("forms.cu", "-std=c++20", "-DIKET_ENABLE")
+        text = subprocess.run([os.environ["IKET_NVDISASM"], "-c", path], check=True, timeout=120,
+                              stdout=subprocess.PIPE).stdout.decode()
+        for kernel in KERNELS:
+            code = text.split(f".text.{kernel}:", 1)[1].split("\t.section\t", 1)[0]
+            stamps = len(re.findall(r"STS\.64 \[.*-0x8\]", code))
+            payloads = len(re.findall(r"@!?P\d STS \[.*-0x10\]", code))
+            self.assertEqual(len(re.findall(r"PMTRIG 0xe110", code)), stamps, kernel)
+            self.assertEqual(len(re.findall(r"PMTRIG 0xe200", code)), stamps, kernel)
+            expected = {"Mark": 0, "PushPop": 0, "Range": 0, "PushPopInt": stamps / 2,
+                        "RangeInt": stamps / 2}.get(kernel, stamps)
+            self.assertEqual(payloads, expected, kernel)
+
+
+class NvrtcTest(CodegenTest):
+    def test_nvrtc(self):
+        """The header alone, without a search path, compiles at run time and declares the same."""
+        nvrtc = ctypes.CDLL(os.environ["IKET_NVRTC"])
+        with open(os.path.join(HERE, "forms.cu"), "rb") as file:
+            source = file.read()
+        with open(os.path.join(INCLUDE, "iket", "iket.cuh"), "rb") as file:
+            header = file.read()
+        program = ctypes.c_void_p()
+        texts, names = (ctypes.c_char_p * 1)(header), (ctypes.c_char_p * 1)(b"iket/iket.cuh")
+        self.assertEqual(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, b"forms.cu", 1,
+                                                  texts, names), 0)
+        for standard in (b"-std=c++20", b"-std=c++17"):
+            options = [b"--gpu-architecture=" + ARCH.encode(), standard, b"-DIKET_ENABLE"]
+            failed = nvrtc.nvrtcCompileProgram(program, len(options),
+                                               (ctypes.c_char_p * len(options))(*options))
+            size = ctypes.c_size_t()
+            nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+            log = ctypes.create_string_buffer(size.value)
+            nvrtc.nvrtcGetProgramLog(program, log)
+            self.assertEqual(failed, 0, log.value.decode())
+            self.assertEqual(log.value, b"")
+            self.assertEqual(nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size)), 0)
+            image = ctypes.create_string_buffer(size.value)
+            self.assertEqual(nvrtc.nvrtcGetCUBIN(program, image), 0)
+            self.assertEqual(Cubin(image.raw).declarations, DECLARED)
+        nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+class InfoTest(CodegenTest):
+    def info(self, path):
+        done = subprocess.run([os.environ["IKET"], "info", "--sites", "--json", path], check=True,
+                              timeout=120, stdout=subprocess.PIPE)
+        image, = json.loads(done.stdout)["images"]
+        self.assertEqual(image["problem"], "")
+        self.assertEqual(image["problems"], [])
+        return image
+
+    def test_placeholder_by_hand(self):
+        """PTX written from docs/placeholder.md is found, site by site, and would be traced."""
+        image = self.info(self.compile("placeholder.ptx"))
+        found = sorted((row["name"], row["kind"], row["payload"], row["id"])
+                       for row in image["declarations"])
+        self.assertEqual(found, [("hello", "mark", "", fnv(0, 0, "hello")),
+                                 ("step", "push", "i32", fnv(1, 5, "step"))])
+        function, = image["functions"]
+        self.assertEqual(function["name"], "by_hand")
+        self.assertEqual(function["refusal"], "")
+        sites = [site["payload"] for site in function["sites"]]
+        self.assertEqual(sites.count(False), sites.count(True))
+        self.assertGreater(len(sites), 1)
+
+    def test_every_form_is_found(self):
+        image = self.info(self.compile("forms.cu", "-std=c++20", "-DIKET_ENABLE"))
+        self.assertEqual({row["id"] for row in image["declarations"]},
+                         {int.from_bytes(bytes_[8:12], "little") for bytes_ in DECLARED})
+        functions = {row["name"]: row for row in image["functions"]}
+        for kernel in KERNELS:
+            self.assertEqual(functions[kernel]["refusal"], "")
+            self.assertTrue(functions[kernel]["sites"])
+
+
+if __name__ == "__main__":
+    unittest.main()

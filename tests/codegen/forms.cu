@@ -1,0 +1,33 @@
+// Every form of the API in a kernel of its own. codegen_test.py compiles it as C++17 or C++20, with
+// marks on or off; with FORMS_BARE the same kernels have no marks in their source.
+#include <iket/iket.cuh>
+
+#if defined(FORMS_BARE)
+#define FORM(cpp20, cpp17)
+#elif __cplusplus >= 202002L
+using namespace iket::literals;
+#define FORM(cpp20, cpp17) cpp20
+#else
+#define FORM(cpp20, cpp17) cpp17
+#endif
+#define BOTH(...) __VA_ARGS__  // keeps commas together
+
+#define KERNEL(name, before, after)                                       \
+  extern "C" __global__ void name(float* out, const float* in, int n) {   \
+    for (int i = static_cast<int>(threadIdx.x); i < n; i += 32) {         \
+      before                                                              \
+      const float x = in[i] * 2.0f + 1.0f;                                \
+      if (x > 3.0f) out[i] = x;                                           \
+      after                                                               \
+    }                                                                     \
+  }
+
+KERNEL(Mark, FORM(iket::mark("k"_ev);, IKET_MARK("k");), )
+KERNEL(MarkInt, FORM(BOTH(iket::mark("k"_ev, i);), BOTH(IKET_MARK("k", i);)), )
+KERNEL(MarkUnsigned, FORM(BOTH(iket::mark("k"_ev, 7u * i);), BOTH(IKET_MARK("k", 7u * i);)), )
+KERNEL(MarkFloat, FORM(BOTH(iket::mark("k"_ev, in[0]);), BOTH(IKET_MARK("k", in[0]);)), )
+KERNEL(PushPop, FORM(iket::push("load"_ev);, IKET_PUSH("load");), FORM(iket::pop();, IKET_POP();))
+KERNEL(PushPopInt, FORM(BOTH(iket::push("load"_ev, i);), BOTH(IKET_PUSH("load", i);)),
+       FORM(iket::pop();, IKET_POP();))
+KERNEL(Range, FORM(iket::range r{"mma"_ev};, IKET_RANGE("mma");), )
+KERNEL(RangeInt, FORM(BOTH(iket::range r{"mma"_ev, i};), BOTH(IKET_RANGE("mma", i);)), )
