@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one event costs a warp: a loop of 64 dependent FMAs with one event (or pair) in it, against
+// the same loop without, at 1 to 32 warps a SM. Prints one JSON object a measurement: cycles of an
+// iteration, the median over all warps, of that the median over launches.
+#include <iket/iket.cuh>
+
+#include "gpu_bench.h"
+
+namespace {
+
+using namespace iket::literals;
+
+constexpr int kIterations = 2000;
+constexpr int kFmas = 64;
+constexpr int kLaunches = 7;
+
+enum class Mode { kClean, kMark, kMarkPayload, kPushPop, kRangePayload, kClockLog };
+constexpr const char* kModeNames[] = {"clean",    "mark",          "mark_payload",
+                                      "push_pop", "range_payload", "clock64_log"};
+
+// What people write by hand: clock and id of an event into an array of the warp's own.
+struct LogEntry {
+  long long clock;
+  unsigned long long id;
+};
+
+template <Mode kMode>
+__global__ void __launch_bounds__(1024) Loop(long long* cycles, float* sink, LogEntry* log, float a,
+                                             float b) {
+  const unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+  const bool first_lane = threadIdx.x % 32 == 0;
+  [[maybe_unused]] LogEntry* next = log + static_cast<size_t>(warp) * kIterations;
+  float x = static_cast<float>(threadIdx.x);
+  const long long begin = clock64();
+#pragma unroll 1
+  for (int i = 0; i < kIterations; ++i) {
+    const auto body = [&] {
+#pragma unroll
+      for (int k = 0; k < kFmas; ++k) x = x * a + b;
+    };
+    if constexpr (kMode == Mode::kMark) iket::mark("m"_ev);
+    if constexpr (kMode == Mode::kMarkPayload) iket::mark("m"_ev, i);
+    if constexpr (kMode == Mode::kClockLog) {
+      if (first_lane) *next++ = LogEntry{clock64(), 1};
+    }
+    if constexpr (kMode == Mode::kPushPop) {
+      iket::push("r"_ev);
+      body();
+      iket::pop();
+    } else if constexpr (kMode == Mode::kRangePayload) {
+      iket::range range{"r"_ev, i};
+      body();
+    } else {
+      body();
+    }
+  }
+  const long long end = clock64();
+  if (first_lane) cycles[warp] = end - begin;
+  if (x == 0.12345f) *sink = x;
+}
+
+template <Mode kMode>
+void Measure(unsigned warps_per_sm, long long* cycles, float* sink, LogEntry* log) {
+  const unsigned sms = gpu_bench::Multiprocessors();
+  std::vector<double> medians;
+  std::vector<long long> host(static_cast<size_t>(sms) * warps_per_sm);
+  for (int launch = 0; launch < kLaunches; ++launch) {
+    Loop<kMode><<<sms, warps_per_sm * 32>>>(cycles, sink, log, 1.0f, 0.001f);
+    GPU_CHECK(cudaGetLastError());
+    GPU_CHECK(cudaMemcpy(host.data(), cycles, host.size() * sizeof(long long),
+                         cudaMemcpyDeviceToHost));
+    medians.push_back(gpu_bench::Median({host.begin(), host.end()}) / kIterations);
+  }
+  std::printf("{\"mode\":\"%s\",\"warps_per_sm\":%u,\"cycles\":%.3f}\n",
+              kModeNames[static_cast<int>(kMode)], warps_per_sm, gpu_bench::Median(medians));
+}
+
+}  // namespace
+
+int main() {
+  gpu_bench::PrintDevice();
+  const size_t warps = static_cast<size_t>(gpu_bench::Multiprocessors()) * 32;
+  long long* cycles;
+  float* sink;
+  LogEntry* log;
+  GPU_CHECK(cudaMalloc(&cycles, warps * sizeof(long long)));
+  GPU_CHECK(cudaMalloc(&sink, sizeof(float)));
+  GPU_CHECK(cudaMalloc(&log, warps * kIterations * sizeof(LogEntry)));
+  for (unsigned n : {1u, 4u, 8u, 16u, 32u}) {
+    Measure<Mode::kClean>(n, cycles, sink, log);
+    Measure<Mode::kMark>(n, cycles, sink, log);
+    Measure<Mode::kMarkPayload>(n, cycles, sink, log);
+    Measure<Mode::kPushPop>(n, cycles, sink, log);
+    Measure<Mode::kRangePayload>(n, cycles, sink, log);
+    Measure<Mode::kClockLog>(n, cycles, sink, log);
+  }
+  return 0;
+}

@@ -1,0 +1,21 @@
+# iket_gpu_program(<name> <folder> [LIBRARIES <nvcc options>...])
+#
+# Builds bin/<folder>/<name> from <name>.cu with marks on, for sm_90, with everything but glibc and
+# the driver linked in; `make dist` packs it. nvcc is called directly, as for the examples.
+function(iket_gpu_program name folder)
+  cmake_parse_arguments(PROGRAM "" "" "LIBRARIES" ${ARGN})
+  set(programs "${PROJECT_BINARY_DIR}/bin/${folder}")
+  file(MAKE_DIRECTORY "${programs}")
+  set(program "${programs}/${name}")
+  add_custom_command(
+    OUTPUT "${program}"
+    COMMAND "${IKET_NVCC}" -std=c++20 -O3 -DIKET_ENABLE "-I${PROJECT_SOURCE_DIR}/include"
+            "-I${PROJECT_SOURCE_DIR}/bench" "-gencode=arch=compute_90,code=sm_90"
+            -Xcompiler=-Wall,-Wextra --Werror=all-warnings -cudart static "-L${IKET_CUDA_LIB}"
+            ${PROGRAM_LIBRARIES} -Xcompiler=-static-libstdc++ -Xcompiler=-static-libgcc
+            -MD -MF "${name}.d" -o "${program}" "${CMAKE_CURRENT_SOURCE_DIR}/${name}.cu"
+    DEPFILE "${name}.d"
+    DEPENDS "${name}.cu" COMMENT "Building ${name}" VERBATIM)
+  add_custom_target(${name} ALL DEPENDS "${program}")
+  install(PROGRAMS "${program}" DESTINATION "${CMAKE_INSTALL_BINDIR}/${folder}")
+endfunction()
