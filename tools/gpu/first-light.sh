@@ -75,7 +75,13 @@ step_oracle() {
   try oracle 150 python3 "$tree/bin/tests/oracle_check.py" --iket "$iket" \
     --oracle "$tree/bin/tests/oracle" --out "$work/oracle"
   show oracle 40
-  cat "$work"/oracle/*.txt >"$results/oracle-profiles.txt" 2>/dev/null
+  tail -n +1 "$work"/oracle/*.txt >"$results/oracle-profiles.txt" 2>/dev/null
+  # What differs is kept, so that it can be looked at elsewhere.
+  local case
+  for case in $(sed -n 's/^case \([a-z0-9]*\): DIFFERS.*/\1/p' "$results/oracle.txt"); do
+    gzip -c "$work/oracle/$case.log" | head -c 2000000 >"$results/$case.log.gz"
+    find "$work/oracle/$case" -name '*.iketcap' -size -3M -exec cp {} "$results/$case.iketcap" \;
+  done
 }
 
 # example NAME OPTIONS...: profiles an example, keeps its capture, reads it with every command.
@@ -107,7 +113,7 @@ step_examples() {
     example "gemm_mma${form}_marked" --size 1024 --iterations 1 --warmup 0
     example "gemm_wgmma${form}_marked" --size 1024 --iterations 1 --warmup 0
   done
-  show report-gemm_wgmma_marked 40
+  [[ -e $results/report-gemm_wgmma_marked.txt ]] && show report-gemm_wgmma_marked 40
   # Without marks: the program must not notice, and iket says that there is nothing (exit code 4).
   try unmarked 30 bash -c "'$iket' profile -o '$work/unmarked' -- '$tree/bin/examples/saxpy' --n 4096; (( \$? == 4 ))"
   show unmarked 4
