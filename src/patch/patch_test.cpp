@@ -198,8 +198,10 @@ TEST_P(PatchedCubin, MarksStoreToTheRing) {
 // Along every path (as far as six branches tell them apart), old and new code beside each other: as
 // many records as marks were passed, one behind the other, and the end in the header.
 TEST_P(PatchedCubin, WarpsWriteARecordAMark) {
-  const uint32_t rings = (testing::Warp::kSm * 64 + testing::Warp::kSlot / 256) * (32u << 10);
-  ForEachPatchedSection([rings](const Code& before, const Code& after, uint32_t, bool is_kernel) {
+  const uint32_t ring = testing::Warp::kSm * 64 + testing::Warp::kSlot / 256;
+  const uint32_t rings = ring * (32u << 10);
+  const auto header = static_cast<int32_t>(ring * 256) - (8 << 20);
+  ForEachPatchedSection([=](const Code& before, const Code& after, uint32_t, bool is_kernel) {
     if (!is_kernel) return;
     for (uint32_t path = 0; path < 64; ++path) {
       SCOPED_TRACE(path);
@@ -223,7 +225,8 @@ TEST_P(PatchedCubin, WarpsWriteARecordAMark) {
       }
       EXPECT_EQ(records, compiled.slots + 2) << "marks, begin and identity";
       if (!patched.exited) continue;
-      EXPECT_EQ(patched.end_values.front(), position);
+      ASSERT_TRUE(patched.header_stores.contains(header));
+      EXPECT_EQ(patched.header_stores.at(header).words[0], position);
     }
   });
 }

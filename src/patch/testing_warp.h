@@ -25,6 +25,7 @@ struct RingStore {
   uint32_t address = 0;  // low word: UR0 + offset
   uint32_t data = 0;     // first register
   uint32_t bytes = 0;
+  std::array<uint32_t, 4> words{};  // as far as `bytes` goes
 };
 
 class Warp {
@@ -32,6 +33,9 @@ class Warp {
   // What the warp was given, and what S2R and the table answer.
   static constexpr uint32_t kSlot = 0x1300, kSm = 77;
   static constexpr uint32_t kOldCursor = 0x7fe0, kOldEnd = 0x1234567;
+  static constexpr uint32_t kClock = 0xc10c, kTimer = 0x713e;
+  static constexpr uint32_t kCta[3] = {1'000'000, 65'000, 64'000};
+  static constexpr uint32_t kPackedTid = 31u << 26 | 1000u << 16 | 1001, kGrid = 4321;
 
   // Walks from instruction 0 to an EXIT that is taken, or to what it cannot follow (a call, a
   // return, an indirect branch), or for 200 decisions. `takes(n)` answers whether the n-th guarded
@@ -82,6 +86,23 @@ class Warp {
     if (n < 4) written_[n] = cycle_ + arrives_late;
   }
 
+  static uint32_t Special(uint32_t number) {
+    switch (number) {
+      case 0x03:
+        return kSlot | 0x70000055;  // the other bits are not the slot
+      case 0x20:
+        return kPackedTid;
+      case 0x25:
+      case 0x26:
+      case 0x27:
+        return kCta[number - 0x25];
+      case 0x43:
+        return kSm;
+      default:
+        return 0;
+    }
+  }
+
   void Execute(const sass::Instruction& i, uint64_t pc) {
     // The least distances in code of ptxas 13.0.
     constexpr uint32_t kToUniform = 4, kToAddress = 9, kToGeneral = 6, kR2urExtra = 9;
@@ -93,8 +114,13 @@ class Warp {
         slots += (immediate >> 8 & 0xff) == 0xe1;
         return;
       case sass::kOpS2r:
-        if (i.Bits(72, 8) == 0x03) r[d] = kSlot | 0x70000055;  // other bits are not the slot
-        if (i.Bits(72, 8) == 0x43) r[d] = kSm;
+        r[d] = Special(i.Bits(72, 8));
+        return;
+      case sass::kOpCs2r:
+        r[d] = i.Bits(72, 8) == 0x50 ? kClock : kTimer;
+        return;
+      case sass::kOpLdc:
+        if (i.Bits(38, 16) == 0x30 && i.Bits(54, 5) == 0) r[d] = kGrid;
         return;
       case 0x802:  // MOV Rd, imm
         r[d] = immediate;
@@ -142,14 +168,14 @@ class Warp {
         if (i.Bits(64, 6) != 0) return;
         const int32_t offset = static_cast<int32_t>(i.Bits(40, 24) << 8) >> 8;
         const uint32_t width = i.Bits(73, 3);
-        const RingStore store{Uniform(0, kToAddress, pc) + static_cast<uint32_t>(offset) + ra,
-                              i.Bits(32, 8),
-                              width == 6   ? 16u
-                              : width == 5 ? 8u
-                                           : 4u};
+        RingStore store{.address = Uniform(0, kToAddress, pc) + static_cast<uint32_t>(offset) + ra,
+                        .data = i.Bits(32, 8),
+                        .bytes = width == 6   ? 16u
+                                 : width == 5 ? 8u
+                                              : 4u};
+        for (uint32_t n = 0; n < store.bytes / 4; ++n) store.words[n] = r[(store.data + n) & 255];
         if (offset < -1024) {
           header_stores[static_cast<int32_t>(store.address)] = store;
-          end_values.assign({r[store.data], r[store.data + 1]});
         } else {
           ring_stores.push_back(store);
         }
@@ -162,9 +188,6 @@ class Warp {
 
   uint32_t cycle_ = 100;
   std::array<uint32_t, 4> written_{};
-
- public:
-  std::vector<uint32_t> end_values;  // the first two words of the last store to the header
 };
 
 }  // namespace iket::patch::testing

@@ -1,0 +1,259 @@
+// Entry code and exit stubs: what they store, and that no result is read before it has arrived.
+#include "patch/trampoline.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "patch/testing_warp.h"
+#include "ring/record.h"
+#include "sass/encode.h"
+
+namespace iket::patch {
+namespace {
+
+using sass::Instruction;
+using testing::Warp;
+using Code = std::vector<Instruction>;
+
+constexpr uint32_t kRing = Warp::kSm * 64 + Warp::kSlot / 256;
+constexpr int32_t kHeader = static_cast<int32_t>(kRing * 256) - (8 << 20);
+constexpr uint32_t kKernel = 0x1234567;
+
+ring::Layout TestLayout(uint32_t ring_bytes) { return ring::MakeLayout(ring_bytes, 132).value(); }
+
+struct Case {
+  uint32_t ring_bytes;
+  bool reads_cta_yz;
+};
+class Trampoline : public ::testing::TestWithParam<Case> {
+ protected:
+  const ring::Layout layout_ = TestLayout(GetParam().ring_bytes);
+  const Code entry_ = EntryCode({.layout = layout_,
+                                 .kernel = kKernel,
+                                 .constant_offset = 24,
+                                 .reads_cta_yz = GetParam().reads_cta_yz});
+
+  // What a warp does that ends at once, leaving from a kernel with lanes that remain or not.
+  Warp Run(bool lanes_remain) const {
+    Code code = entry_;
+    const Code stub = ExitCode(layout_, 4, lanes_remain);
+    code.insert(code.end(), stub.begin(), stub.end());
+    Warp warp;
+    warp.Walk(code, [](uint32_t) { return false; });
+    return warp;
+  }
+  uint32_t RecordAddress(uint32_t position) const {
+    return kRing * layout_.ring_bytes + position % layout_.ring_bytes;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Layouts, Trampoline,
+                         ::testing::Values(Case{4 << 10, true}, Case{4 << 10, false},
+                                           Case{32 << 10, true}, Case{32 << 10, false},
+                                           Case{256 << 10, true}),
+                         [](const auto& of) {
+                           return std::to_string(of.param.ring_bytes) +
+                                  (of.param.reads_cta_yz ? "_xyz" : "_x");
+                         });
+
+TEST_P(Trampoline, BeginsWithTwoRecords) {
+  const Warp warp = Run(false);
+  ASSERT_EQ(warp.ring_stores.size(), 2u);
+  const auto record = [&warp](size_t i) {
+    const auto& w = warp.ring_stores[i].words;
+    return ring::Record{w[0], w[1], w[2], w[3]};
+  };
+  EXPECT_EQ(warp.ring_stores[0].address, RecordAddress(Warp::kOldCursor));
+  EXPECT_EQ(warp.ring_stores[0].bytes, 16u);
+  EXPECT_EQ(ring::KindOf(record(0)), ring::RecordKind::kBegin);
+  EXPECT_EQ(ring::KernelOf(record(0).tag), kKernel);
+  EXPECT_EQ(record(0).clock, Warp::kClock);
+  EXPECT_EQ(record(0).low, Warp::kTimer);
+  EXPECT_EQ(record(0).high, Warp::kOldEnd);
+
+  EXPECT_EQ(warp.ring_stores[1].address, RecordAddress(Warp::kOldCursor + 16));
+  EXPECT_EQ(warp.ring_stores[1].bytes, 16u);
+  EXPECT_EQ(ring::KindOf(record(1)), ring::RecordKind::kIdentity);
+  const bool yz = GetParam().reads_cta_yz;
+  const ring::Identity expected{.cta_x = Warp::kCta[0],
+                                .cta_y = static_cast<uint16_t>(yz ? Warp::kCta[1] : 0),
+                                .cta_z = static_cast<uint16_t>(yz ? Warp::kCta[2] : 0),
+                                .grid = Warp::kGrid,
+                                .tid_x = 1001,
+                                .tid_y = 1000,
+                                .tid_z = 31};
+  EXPECT_EQ(ring::IdentityOf(record(1)), expected);
+  // The same record stands in the header.
+  ASSERT_TRUE(warp.header_stores.contains(kHeader + 16));
+  EXPECT_EQ(warp.header_stores.at(kHeader + 16).words, warp.ring_stores[1].words);
+}
+
+TEST_P(Trampoline, EndsInTheHeader) {
+  for (const bool lanes_remain : {false, true}) {
+    const Warp warp = Run(lanes_remain);
+    ASSERT_TRUE(warp.header_stores.contains(kHeader));
+    const testing::RingStore& end = warp.header_stores.at(kHeader);
+    EXPECT_EQ(end.bytes, 16u);
+    EXPECT_EQ(end.words[0], Warp::kOldCursor + 32);
+    EXPECT_EQ(end.words[1], Warp::kClock);
+    EXPECT_EQ(end.words[2], Warp::kTimer);
+  }
+}
+
+// After the entry code, and after a stub that some lanes did not take, UR0 is where the next mark
+// stores.
+TEST_P(Trampoline, LeavesTheAddressOfTheNextRecord) {
+  Warp begun;
+  begun.Walk(entry_, [](uint32_t) { return false; });
+  EXPECT_EQ(begun.ur[0], RecordAddress(Warp::kOldCursor + 32));
+  EXPECT_EQ(begun.ur[3], kRing * layout_.ring_bytes);
+  const Warp remained = Run(true);
+  for (const uint32_t n : {0, 2, 3}) EXPECT_EQ(remained.ur[n], begun.ur[n]) << "UR" << n;
+}
+
+TEST_P(Trampoline, ReadsNoUniformRegisterTooEarly) {
+  for (const bool lanes_remain : {false, true}) {
+    const Warp warp = Run(lanes_remain);
+    EXPECT_TRUE(warp.hazards.empty()) << warp.hazards.front();
+  }
+}
+
+// General registers that an instruction of the trampolines reads and writes.
+struct Operands {
+  std::vector<uint32_t> reads, writes;
+};
+Operands OperandsOf(const Instruction& i) {
+  Operands operands;
+  const auto add = [](std::vector<uint32_t>& list, uint32_t first, uint32_t count) {
+    for (uint32_t n = 0; n < count && first != sass::kRegisterZero; ++n) list.push_back(first + n);
+  };
+  const uint32_t d = i.Bits(16, 8), a = i.Bits(24, 8), c = i.Bits(64, 8);
+  const uint32_t width = i.Bits(73, 3);
+  const uint32_t registers = width == 6 ? 4 : width == 5 ? 2 : 1;
+  switch (i.opcode()) {
+    case 0x919:  // S2R
+    case 0xb82:  // LDC
+    case 0x802:  // MOV Rd, imm
+    case 0xc02:  // MOV Rd, URb
+      add(operands.writes, d, 1);
+      break;
+    case 0x805:  // CS2R
+      add(operands.writes, d, i.Bits(80, 1) + 1);
+      break;
+    case 0x810:  // IADD3
+    case 0x812:  // LOP3
+      add(operands.writes, d, 1);
+      add(operands.reads, a, 1);
+      break;
+    case 0x824:  // IMAD
+      add(operands.writes, d, 1);
+      add(operands.reads, a, 1);
+      add(operands.reads, c, 1);
+      break;
+    case 0x2ca:  // R2UR
+      add(operands.reads, a, 1);
+      break;
+    case 0x981:  // LDG
+      add(operands.writes, d, registers);
+      add(operands.reads, a, 1);
+      break;
+    case 0x986:  // STG
+      add(operands.reads, a, 1);
+      add(operands.reads, i.Bits(32, 8), registers);
+      break;
+    case 0x890:  // UIADD3
+    case 0x892:  // ULOP3
+    case 0x899:  // USHF
+    case 0xab9:  // ULDC
+      break;
+    default:
+      ADD_FAILURE() << "an opcode that this test does not know: " << std::hex << i.opcode();
+  }
+  return operands;
+}
+bool HasVariableLatency(const Instruction& i) {
+  return i.opcode() == 0x919 || i.opcode() == 0xb82 || i.opcode() == 0x981;
+}
+
+TEST_P(Trampoline, WaitsForResultsOfVariableLatency) {
+  std::map<uint32_t, uint8_t> arriving;  // register -> scoreboard
+  std::map<uint32_t, uint8_t> leaving;   // read by a store that may not have done so yet
+  for (size_t at = 0; at < entry_.size(); ++at) {
+    const Instruction& i = entry_[at];
+    const sass::Control control = i.control();
+    const auto waited = [&](const auto& entry) { return (control.wait >> entry.second & 1) != 0; };
+    std::erase_if(arriving, waited);
+    std::erase_if(leaving, waited);
+    const Operands operands = OperandsOf(i);
+    for (uint32_t n : operands.reads) EXPECT_FALSE(arriving.contains(n)) << "R" << n << ", " << at;
+    for (uint32_t n : operands.writes) {
+      EXPECT_FALSE(arriving.contains(n)) << "R" << n << ", " << at;
+      EXPECT_FALSE(leaving.contains(n)) << "R" << n << ", " << at;
+      if (HasVariableLatency(i)) arriving[n] = control.write_barrier;
+    }
+    if (HasVariableLatency(i)) {
+      EXPECT_LT(control.write_barrier, 6) << at;
+    }
+    if (i.opcode() == 0x986) {
+      EXPECT_LT(control.read_barrier, 6) << at;
+      for (uint32_t n : operands.reads) leaving[n] = control.read_barrier;
+    }
+  }
+  EXPECT_TRUE(arriving.empty()) << "the kernel does not wait";
+  EXPECT_TRUE(leaving.empty()) << "the kernel does not wait";
+}
+
+// Results of fixed latency that are read: ptxas leaves 4 cycles and more between them, 5 after
+// IMAD.
+TEST_P(Trampoline, GivesArithmeticItsTime) {
+  const auto check = [](const Code& code) {
+    std::map<uint32_t, uint32_t> written;  // register -> cycle
+    uint32_t cycle = 0;
+    for (const Instruction& i : code) {
+      const Operands operands = OperandsOf(i);
+      for (uint32_t n : operands.reads) {
+        if (written.contains(n)) {
+          EXPECT_GE(cycle - written[n], 5u) << "R" << n;
+        }
+      }
+      for (uint32_t n : operands.writes) {
+        written.erase(n);
+        if (!HasVariableLatency(i)) written[n] = cycle;
+      }
+      cycle += i.control().stall;
+    }
+  };
+  check(entry_);
+  for (const bool lanes_remain : {false, true}) check(ExitCode(layout_, 8, lanes_remain));
+}
+
+TEST_P(Trampoline, KeepsToItsRegisters) {
+  for (const Instruction& i : entry_) {
+    const Operands operands = OperandsOf(i);
+    for (uint32_t n : operands.reads) EXPECT_LT(n, 16u);
+    for (uint32_t n : operands.writes) EXPECT_LT(n, 16u);
+  }
+  for (const bool lanes_remain : {false, true}) {
+    for (const Instruction& i : ExitCode(layout_, 8, lanes_remain)) {
+      const Operands operands = OperandsOf(i);
+      for (uint32_t n : operands.reads) EXPECT_EQ(n / 4, 2u);
+      for (uint32_t n : operands.writes) EXPECT_EQ(n / 4, 2u);
+    }
+  }
+}
+
+// The exit stub runs in the middle of a kernel whose loads and stores may be under way.
+TEST_P(Trampoline, ExitsWaitForEveryScoreboard) {
+  EXPECT_EQ(ExitCode(layout_, 4, false).front().control().wait, 0x3f);
+}
+
+// What trampoline.h says they cost.
+TEST_P(Trampoline, HasItsLength) {
+  EXPECT_EQ(entry_.size(), GetParam().reads_cta_yz ? 29u : 27u);
+  EXPECT_EQ(ExitCode(layout_, 4, false).size(), 6u);
+  EXPECT_EQ(ExitCode(layout_, 4, true).size(), 9u);
+}
+
+}  // namespace
+}  // namespace iket::patch
