@@ -259,7 +259,7 @@ class Alignment {
     if (length > kShortNs) {
       const double expected = static_cast<double>(length) * frequency.ghz;
       const double missing = expected - static_cast<double>(span.end_offset);
-      if (missing > static_cast<double>(kClockRange / 2)) span.flags |= kWarpWrapGap;
+      if (missing > static_cast<double>(kHalfClockRange)) span.flags |= kWarpWrapGap;
       // Only what no change of the frequency explains is taken for wraps.
       if ((span.flags & kWarpWrapGap) != 0 && missing > expected * frequency.doubt) {
         const int64_t wraps = std::llround(missing / static_cast<double>(kClockRange));
@@ -309,7 +309,7 @@ class Alignment {
     int64_t lowest = std::numeric_limits<int64_t>::max();
     for (uint32_t member : members) {
       const WarpSpan& span = spans_[member];
-      lowest = std::min(lowest, span.base_cycles - int64_t{span.back_steps} * kClockRange / 2);
+      lowest = std::min(lowest, span.base_cycles - int64_t{span.back_steps} * kHalfClockRange);
     }
     for (const ClockPair& pair : pairs) lowest = std::min(lowest, pair.cycles);
     return -(lowest >> 32) * kClockRange;

@@ -96,7 +96,7 @@ int64_t ClockUnwrapper::Unwrap(uint32_t clock, uint64_t timer_ns) const {
 
 void ClockUnwrapper::Anchor(int64_t cycles, uint64_t timer_ns) {
   const double silence = static_cast<double>(static_cast<int64_t>(timer_ns - timer_ns_));
-  if (anchored_ && silence * ghz_ > static_cast<double>(kClockRange / 2)) wrap_gap_ = true;
+  if (anchored_ && silence * ghz_ > static_cast<double>(kHalfClockRange)) wrap_gap_ = true;
   anchored_ = true;
   cycles_ = cycles;
   timer_ns_ = timer_ns;

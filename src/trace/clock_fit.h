@@ -12,6 +12,7 @@
 namespace iket::trace {
 
 inline constexpr int64_t kClockRange = int64_t{1} << 32;
+inline constexpr int64_t kHalfClockRange = int64_t{1} << 31;
 
 // A moment on both clocks: unwrapped cycles, and ns since some origin.
 struct ClockPair {

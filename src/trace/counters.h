@@ -49,7 +49,7 @@ struct Counters {
 };
 
 struct CounterInfo {
-  uint64_t Counters::*member;
+  uint64_t Counters::* member;
   std::string_view name;     // a key for JSON
   std::string_view meaning;  // for a person: stands after the number
   bool fault;                // false for plain facts (written, kept); true: worth a line if not 0
