@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the GPU benchmarks share: error checks, medians, event timers, one JSON line a measurement. A
-// benchmark measures in whatever way it is run; whether its marks are collected is decided by
+// What the GPU benchmarks share: error checks, medians, event timers, one JSON line a measurement.
+// A benchmark measures in whatever way it is run; whether its marks are collected is decided by
 // `iket profile` around it. Its script runs it both ways and makes the table.
 #pragma once
 

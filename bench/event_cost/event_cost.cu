@@ -26,8 +26,8 @@ struct LogEntry {
 };
 
 template <Mode kMode>
-__global__ void __launch_bounds__(1024) Loop(long long* cycles, float* sink, LogEntry* log, float a,
-                                             float b) {
+__global__ void __launch_bounds__(1024)
+    Loop(long long* cycles, float* sink, LogEntry* log, float a, float b) {
   const unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
   const bool first_lane = threadIdx.x % 32 == 0;
   [[maybe_unused]] LogEntry* next = log + static_cast<size_t>(warp) * kIterations;
@@ -68,8 +68,8 @@ void Measure(unsigned warps_per_sm, long long* cycles, float* sink, LogEntry* lo
   for (int launch = 0; launch < kLaunches; ++launch) {
     Loop<kMode><<<sms, warps_per_sm * 32>>>(cycles, sink, log, 1.0f, 0.001f);
     GPU_CHECK(cudaGetLastError());
-    GPU_CHECK(cudaMemcpy(host.data(), cycles, host.size() * sizeof(long long),
-                         cudaMemcpyDeviceToHost));
+    GPU_CHECK(
+        cudaMemcpy(host.data(), cycles, host.size() * sizeof(long long), cudaMemcpyDeviceToHost));
     medians.push_back(gpu_bench::Median({host.begin(), host.end()}) / kIterations);
   }
   std::printf("{\"mode\":\"%s\",\"warps_per_sm\":%u,\"cycles\":%.3f}\n",

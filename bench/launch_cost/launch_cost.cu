@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tracing costs a launch on the host: time of cuLaunchKernel for an unmarked empty kernel and for
-// a marked one, in a program that has both; and the device memory that is gone. Prints one JSON object
-// a measurement.
+// What tracing costs a launch on the host: time of cuLaunchKernel for an unmarked empty kernel and
+// for a marked one, in a program that has both; and the device memory that is gone. Prints one JSON
+// object a measurement.
 //
-// Launches go in batches that fit into the driver's queue, and the GPU is idle before each, so that no
-// call waits for it.
+// Launches go in batches that fit into the driver's queue, and the GPU is idle before each, so that
+// no call waits for it.
 #include <cuda.h>
-#include <iket/iket.cuh>
 
 #include <chrono>
+#include <iket/iket.cuh>
 
 #include "gpu_bench.h"
 

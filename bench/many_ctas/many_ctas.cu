@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Many short CTAs: what it costs that the begin and the end of every warp are recorded. 8,448 CTAs of
-// 256 threads, 200 launches back to back, mean time of a launch, least of five repeats. Prints one
-// JSON object a measurement; each kernel runs without and with marks.
+// Many short CTAs: what it costs that the begin and the end of every warp are recorded. 8,448 CTAs
+// of 256 threads, 200 launches back to back, mean time of a launch, least of five repeats. Prints
+// one JSON object a measurement; each kernel runs without and with marks.
 //
 // The FMA kernels never reach their mark: it is there so that begin and end are recorded.
 #include <iket/iket.cuh>

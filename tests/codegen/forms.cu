@@ -12,16 +12,16 @@ using namespace iket::literals;
 #endif
 #define BOTH(...) __VA_ARGS__  // keeps commas together
 
-#define KERNEL(name, before, after)                                       \
-  extern "C" __global__ void name(float* out, const float* in, int n) {   \
-    for (int i = static_cast<int>(threadIdx.x); i < n; i += 32) {         \
-      before                                                              \
-      const float x = in[i] * 2.0f + 1.0f;                                \
-      if (x > 3.0f) out[i] = x;                                           \
-      after                                                               \
-    }                                                                     \
+#define KERNEL(name, before, after)                                     \
+  extern "C" __global__ void name(float* out, const float* in, int n) { \
+    for (int i = static_cast<int>(threadIdx.x); i < n; i += 32) {       \
+      before const float x = in[i] * 2.0f + 1.0f;                       \
+      if (x > 3.0f) out[i] = x;                                         \
+      after                                                             \
+    }                                                                   \
   }
 
+// clang-format off
 KERNEL(Mark, FORM(iket::mark("k"_ev);, IKET_MARK("k");), )
 KERNEL(MarkInt, FORM(BOTH(iket::mark("k"_ev, i);), BOTH(IKET_MARK("k", i);)), )
 KERNEL(MarkUnsigned, FORM(BOTH(iket::mark("k"_ev, 7u * i);), BOTH(IKET_MARK("k", 7u * i);)), )
@@ -31,3 +31,4 @@ KERNEL(PushPopInt, FORM(BOTH(iket::push("load"_ev, i);), BOTH(IKET_PUSH("load", 
        FORM(iket::pop();, IKET_POP();))
 KERNEL(Range, FORM(iket::range r{"mma"_ev};, IKET_RANGE("mma");), )
 KERNEL(RangeInt, FORM(BOTH(iket::range r{"mma"_ev, i};), BOTH(IKET_RANGE("mma", i);)), )
+// clang-format on

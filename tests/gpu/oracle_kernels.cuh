@@ -12,8 +12,27 @@
 namespace oracle {
 
 enum Event : unsigned {
-  kTick, kTickInt, kTickUnsigned, kTickFloat, kOdd, kEven, kLow, kMiddle, kHigh, kLoop, kCalled,
-  kStay, kLeave, kLast, kPushPhase, kPushStep, kPop, kOuterBegin, kOuterEnd, kInnerBegin, kInnerEnd
+  kTick,
+  kTickInt,
+  kTickUnsigned,
+  kTickFloat,
+  kOdd,
+  kEven,
+  kLow,
+  kMiddle,
+  kHigh,
+  kLoop,
+  kCalled,
+  kStay,
+  kLeave,
+  kLast,
+  kPushPhase,
+  kPushStep,
+  kPop,
+  kOuterBegin,
+  kOuterEnd,
+  kInnerBegin,
+  kInnerEnd
 };
 
 // What a reader must find them declared as.
@@ -40,11 +59,13 @@ inline constexpr Declared kEvents[] = {
     {"", "pop", "none"},
     {"outer", "range_begin", "none"},
     {"outer", "range_end", "none"},
-    {"a range with quite a long name, as templates make them: inner<float, 128, 64>", "range_begin", "i32"},
-    {"a range with quite a long name, as templates make them: inner<float, 128, 64>", "range_end", "none"},
+    {"a range with quite a long name, as templates make them: inner<float, 128, 64>", "range_begin",
+     "i32"},
+    {"a range with quite a long name, as templates make them: inner<float, 128, 64>", "range_end",
+     "none"},
 };
 
-using namespace iket::literals;
+using iket::literals::operator""_ev;
 
 __device__ __forceinline__ void Spin(unsigned cycles) {
   const unsigned start = Clock();

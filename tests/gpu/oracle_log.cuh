@@ -47,7 +47,8 @@ __device__ __forceinline__ unsigned Bits(float value) { return __float_as_uint(v
 // The log of the calling warp. All lanes construct it, converged.
 class WarpLog {
  public:
-  // `cta` and `thread` count through the grid and the block, x first; `threads` are those of a block.
+  // `cta` and `thread` count through the grid and the block, x first; `threads` are those of a
+  // block.
   __device__ WarpLog(const Log& log, uint3 cta_index, unsigned cta, unsigned thread,
                      unsigned threads)
       : header_(log.warps + cta * ((threads + 31) / 32) + thread / 32),
