@@ -19,15 +19,17 @@
 //   Off    Without IKET_ENABLE nothing is left: the machine code equals that of the same source
 //          without marks.
 //   On     A mark is five instructions, eight with a payload. Not collected, it stores to
-//          shared memory that the driver reserves (below %reserved_smem_offset_cap) and that neither
-//          your kernel nor cooperative groups use. Collected, it writes to the collector's ring.
+//          shared memory that the driver reserves (below %reserved_smem_offset_cap) and that
+//          neither your kernel nor cooperative groups use. Collected, it writes to the collector's
+//          ring.
 //   Warps  An event belongs to a warp: the active lanes of one issue make one event. When two sides
-//          of a branch mark, each side is an event. A payload is the value of the first active lane.
+//          of a branch mark, each side is an event. A payload is the value of the first active
+//          lane.
 //   Names  Any text, of any length, any number of them.
 //
 // One file without any #include, so that it can be vendored alone and compiled by NVRTC. sm_80 and
-// later, nvcc 12.4 or NVRTC 12.4 and later; C++20 for the literals, C++17 for the macros at the end.
-// The machine-level contract is docs/placeholder.md.
+// later, nvcc 12.4 or NVRTC 12.4 and later; C++20 for the literals, C++17 for the macros at the
+// end. The machine-level contract is docs/placeholder.md.
 #pragma once
 
 #define IKET_VERSION 100  // major * 10000 + minor * 100 + patch
@@ -113,7 +115,7 @@ struct declaration {
 
   IKET_DETAIL_FUNCTION static constexpr unsigned char byte(int i) {
     switch (i) {
-      // clang-format off
+        // clang-format off
       case 0: return 'I'; case 1: return 'K'; case 2: return 'E'; case 3: return 'T';
       case 4: return header_size; case 5: return 0;
       case 6: return static_cast<unsigned char>(Kind);
@@ -140,8 +142,8 @@ struct join<indices<I...>, indices<J...>> {
   using type = indices<I..., (static_cast<int>(sizeof...(I)) + J)...>;
 };
 template <int N>
-struct make_indices : join<typename make_indices<N / 2>::type, typename make_indices<N - N / 2>::type> {
-};
+struct make_indices
+    : join<typename make_indices<N / 2>::type, typename make_indices<N - N / 2>::type> {};
 template <>
 struct make_indices<0> {
   using type = indices<>;
@@ -161,13 +163,13 @@ struct initialiser<Declaration, indices<I...>> {
   }
   IKET_DETAIL_FUNCTION static constexpr char character(int i) {
     switch (i % 5) {
-      // clang-format off
+        // clang-format off
       case 0: return '0';
       case 1: return 'x';
       case 2: return digit(Declaration::byte(i / 5) >> 4);
       case 3: return digit(Declaration::byte(i / 5) & 15);
       default: return ',';
-      // clang-format on
+        // clang-format on
     }
   }
   static constexpr char text[] = {character(I)..., 0};
@@ -177,8 +179,8 @@ using initialiser_of =
     initialiser<declaration<Name, Kind, Payload>,
                 typename make_indices<declaration<Name, Kind, Payload>::size * 5 - 1>::type>;
 
-// Where placeholders may store: [window - 16, window) is the top of the shared memory that the driver
-// reserves. Not volatile: the compiler reads it once a function and lifts it out of loops.
+// Where placeholders may store: [window - 16, window) is the top of the shared memory that the
+// driver reserves. Not volatile: the compiler reads it once a function and lifts it out of loops.
 __device__ __forceinline__ unsigned window() {
   unsigned address;
 #if __CUDA_ARCH__ >= 900
@@ -194,8 +196,8 @@ __device__ __forceinline__ unsigned window() {
 }
 
 // All lanes store the same time stamp and id to one address. A payload may differ between lanes, so
-// only the first active lane stores it. (Not elect.sync: in code that may be divergent ptxas turns it
-// into a vote, a branch and a loop over the lanes.)
+// only the first active lane stores it. (Not elect.sync: in code that may be divergent ptxas turns
+// it into a vote, a branch and a loop over the lanes.)
 template <typename Name, kind Kind>
 __device__ __forceinline__ void emit() {
   using decl = declaration<Name, Kind, 0>;
@@ -287,9 +289,7 @@ IKET_DETAIL_FUNCTION void pop() { detail::event<detail::kind::pop>(detail::no_na
 template <typename Name>
 class range {
  public:
-  IKET_DETAIL_FUNCTION explicit range(Name name) {
-    detail::event<detail::kind::range_begin>(name);
-  }
+  IKET_DETAIL_FUNCTION explicit range(Name name) { detail::event<detail::kind::range_begin>(name); }
   template <typename T>
   IKET_DETAIL_FUNCTION range(Name name, T payload) {
     detail::event<detail::kind::range_begin>(name, payload);
@@ -353,26 +353,27 @@ IKET_DETAIL_FUNCTION constexpr event_name<Text> operator""_ev() {
 #define IKET_RANGE(...) IKET_DETAIL_RANGE(__COUNTER__, __VA_ARGS__, ~)
 
 #define IKET_DETAIL_EVENT(function, ...) IKET_DETAIL_EVENT_(function, __VA_ARGS__, ~)
-#define IKET_DETAIL_EVENT_(function, text, ...)                            \
-  do {                                                                     \
-    IKET_DETAIL_NAME(iket_name, text);                                     \
-    IKET_DETAIL_CALL(function(iket_name{} IKET_DETAIL_PAYLOAD(__VA_ARGS__))); \
+#define IKET_DETAIL_EVENT_(function, text, ...)                                \
+  do {                                                                         \
+    IKET_DETAIL_NAME(iket_name, text);                                         \
+    IKET_DETAIL_CALL(function(iket_name {} IKET_DETAIL_PAYLOAD(__VA_ARGS__))); \
   } while (0)
 #define IKET_DETAIL_CALL(call) call
 #define IKET_DETAIL_RANGE(counter, ...) IKET_DETAIL_RANGE_(counter, __VA_ARGS__)
-#define IKET_DETAIL_RANGE_(counter, text, ...)             \
-  IKET_DETAIL_NAME(iket_name_##counter, text);             \
+#define IKET_DETAIL_RANGE_(counter, text, ...)                   \
+  IKET_DETAIL_NAME(iket_name_##counter, text);                   \
   const ::iket::range<iket_name_##counter> iket_range_##counter( \
-      iket_name_##counter{} IKET_DETAIL_PAYLOAD(__VA_ARGS__))
+      iket_name_##counter {} IKET_DETAIL_PAYLOAD(__VA_ARGS__))
 // The trailing ~ tells whether there is a payload before it.
-#define IKET_DETAIL_PAYLOAD(...) IKET_DETAIL_PICK(__VA_ARGS__, IKET_DETAIL_WITH, IKET_DETAIL_NONE, )(__VA_ARGS__)
+#define IKET_DETAIL_PAYLOAD(...) \
+  IKET_DETAIL_PICK(__VA_ARGS__, IKET_DETAIL_WITH, IKET_DETAIL_NONE, )(__VA_ARGS__)
 #define IKET_DETAIL_PICK(a, b, pick, ...) pick
 #define IKET_DETAIL_WITH(payload, end) , payload
 #define IKET_DETAIL_NONE(end)
-#define IKET_DETAIL_NAME(type, text)                                             \
-  struct type {                                                                  \
-    IKET_DETAIL_FUNCTION static constexpr int size() {                           \
-      return static_cast<int>(sizeof(text)) - 1;                                 \
-    }                                                                            \
-    IKET_DETAIL_FUNCTION static constexpr char at(int i) { return (text)[i]; }   \
+#define IKET_DETAIL_NAME(type, text)                                           \
+  struct type {                                                                \
+    IKET_DETAIL_FUNCTION static constexpr int size() {                         \
+      return static_cast<int>(sizeof(text)) - 1;                               \
+    }                                                                          \
+    IKET_DETAIL_FUNCTION static constexpr char at(int i) { return (text)[i]; } \
   }
