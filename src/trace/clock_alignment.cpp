@@ -62,6 +62,7 @@ class Alignment {
       Fit(clock, members, pairs[clock], typical);
     });
     ForEachRing([&](size_t first, size_t count) { CheckEnds(spans_.subspan(first, count)); });
+    StartAtFirstMoment();
     MoveEvents();
   }
 
@@ -313,6 +314,20 @@ class Alignment {
     }
     for (const ClockPair& pair : pairs) lowest = std::min(lowest, pair.cycles);
     return -(lowest >> 32) * kClockRange;
+  }
+
+  // Warps that lost their begin may reach back before the first begin: no time shall be negative.
+  void StartAtFirstMoment() {
+    double first = 0;
+    for (const WarpSpan& span : spans_) {
+      first = std::min(first, model_.clocks[ClockOf(span)].NsOf(
+                                  static_cast<uint64_t>(std::max<int64_t>(span.base_cycles, 0))));
+    }
+    const double shift = -std::floor(first);
+    for (SmClock& clock : model_.clocks) {
+      for (SmClock::Knot& knot : clock.knots) knot.ns += shift;
+    }
+    model_.origin_ns -= std::min(static_cast<uint64_t>(shift), model_.origin_ns);
   }
 
   // A warp cannot have ended after the next one of its ring began.

@@ -216,6 +216,7 @@ TEST_P(DecodeProperty, EverythingThatTheRingsStillHoldIsInTheModel) {
           << what;
     }
     EXPECT_EQ((flags & kWarpRunning) != 0, !truth.ended) << what;
+    EXPECT_GE(model.warps.begin_ns[*row], 0) << what;
     if ((flags & kWarpWrapGap) != 0) continue;
     for (uint32_t i = 0; i < warp.events.size(); ++i) {
       const double ns =

@@ -6,7 +6,7 @@
 //
 // Time. An SM counts cycles (`cycles`: %clock unwrapped to 64 bits, one axis an SM, about half a
 // nanosecond each); SMs are placed on one axis by NsOf: nanoseconds since `origin_ns`, the
-// %globaltimer of the first kept begin. Compare cycles only within one SM.
+// %globaltimer of the first kept moment, so never negative. Compare cycles only within one SM.
 //
 // Nothing is left out silently: whatever could not be kept, told or paired is counted in
 // `counters`, and flagged on the row that it touches.
