@@ -83,7 +83,7 @@ Result<RingMemory> ReceiveUntrusted(int socket) {
   header.msg_control = control;
   header.msg_controllen = sizeof control;
   const auto received = Retry([&] { return recvmsg(socket, &header, MSG_CMSG_CLOEXEC); });
-  if (received <= 0) return Fail(ErrorKind::kSystem, "connection closed");
+  if (received < 0) return Fail(ErrorKind::kSystem, "connection lost: {}", std::strerror(errno));
 
   int descriptors[8];
   size_t count = 0;
@@ -95,9 +95,12 @@ Result<RingMemory> ReceiveUntrusted(int socket) {
       std::memcpy(&descriptors[count++], CMSG_DATA(rights) + i, sizeof(int));
     }
   }
-  if (received != static_cast<ssize_t>(sizeof packet) || packet.magic != kMagic ||
+  // Also a packet that was longer, of which only the beginning was received.
+  const bool cut = (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
+  if (received != static_cast<ssize_t>(sizeof packet) || packet.magic != kMagic || cut ||
       count != kDescriptors) {
     for (size_t i = 0; i < count; ++i) close(descriptors[i]);
+    if (received == 0) return Fail(ErrorKind::kSystem, "connection closed");
     return Fail(ErrorKind::kBadInput, "a packet that is no message of this version");
   }
   RingMemory message{.pid = packet.pid,
