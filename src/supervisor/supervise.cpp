@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -72,8 +73,10 @@ Result<std::string> FindLibrary(const Options& options) {
 class SocketFolder {
  public:
   Result<void> Create() {
+    constexpr size_t kLongest = sizeof(sockaddr_un::sun_path) - sizeof "/iket-XXXXXX/s";
     const char* base = getenv("TMPDIR");
-    path_ = std::string(base != nullptr && *base != 0 ? base : "/tmp") + "/iket-XXXXXX";
+    const bool usable = base != nullptr && *base != 0 && std::strlen(base) <= kLongest;
+    path_ = std::string(usable ? base : "/tmp") + "/iket-XXXXXX";
     if (mkdtemp(path_.data()) == nullptr) {
       const int error = errno;
       path_.clear();
