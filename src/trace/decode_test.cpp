@@ -153,6 +153,33 @@ TEST_F(DecodeStory, LaunchesAnHourApartStayAnHourApart) {
   }
 }
 
+TEST_F(DecodeStory, RingsOfManySecondsAreNeitherSuspectNorRunning) {
+  // Both low words wrap many times between launches, and old records look younger than new ones.
+  std::mt19937_64 random(5);
+  std::vector<double> begun;
+  for (int i = 0; i < 200; ++i) {
+    gpu.Pass(static_cast<double>(random() % 3'000'000'000));
+    const uint32_t grid = gpu.Launch(kernel, {4, 1, 1}, {32, 1, 1});
+    begun.push_back(gpu.now_ns());
+    for (uint32_t cta = 0; cta < 4; ++cta) {
+      RunWarp(grid, cta, 0, 0, static_cast<int>(random() % 20));
+    }
+  }
+  const Model model = Decode();
+  EXPECT_EQ(model.counters.suspect_rings, 0u);
+  EXPECT_EQ(model.counters.warps_running, 0u);
+  EXPECT_EQ(model.counters.wrap_gaps, 0u);
+  EXPECT_EQ(model.counters.stale_records, 0u);
+  EXPECT_EQ(model.counters.clock_outliers, 0u);
+  ASSERT_GT(model.launches.size(), 10u);
+  const Launch& newest = model.launches.back();
+  ASSERT_EQ(newest.sequence, 199u);
+  for (const Launch& launch : model.launches) {
+    if (launch.completeness != Completeness::kComplete) continue;
+    EXPECT_NEAR(newest.first_ns - launch.first_ns, begun[199] - begun[launch.sequence], 1000);
+  }
+}
+
 TEST_F(DecodeStory, AFrequencyThatChangesBetweenLaunchesBendsTheClock) {
   for (double ghz : {1.98, 1.2, 1.755}) {
     gpu.SetFrequency(ghz);
