@@ -61,7 +61,7 @@ class SiteFinder {
       }
     }
     if (site.time == Site::kNone) {
-      return "no time stamp before its slot (code built with -G is not supported)";
+      return "no time stamp before its slot (code that ptxas did not optimise is not supported)";
     }
     for (uint32_t i = advance + 1; i < code_.size() && !starts_[i]; ++i) {
       if (IsSlot(code_[i], kSlotAdvance)) break;

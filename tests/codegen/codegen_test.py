@@ -70,6 +70,17 @@ class OffTest(CodegenTest):
                     self.assertEqual(off.code[kernel], bare.code[kernel])
                     self.assertEqual(off.registers[kernel], bare.registers[kernel])
 
+    def test_debug_builds_leave_marks_out(self):
+        """ptxas crashes on marks with -G, so the header leaves them out, and says so."""
+        path = os.path.join(self.folder, "debug.cubin")
+        done = subprocess.run([os.environ["IKET_NVCC"], "-arch=" + ARCH, "-G", "-DIKET_ENABLE",
+                               "-std=c++20", "-I" + INCLUDE, "-cubin", "-o", path,
+                               os.path.join(HERE, "forms.cu")], stderr=subprocess.PIPE, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"cannot be built with -G", done.stderr)
+        with open(path, "rb") as file:
+            self.assertEqual(Cubin(file.read()).declarations, set())
+
 
 class OnTest(CodegenTest):
     def test_both_standards_give_the_same_code(self):
