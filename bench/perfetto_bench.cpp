@@ -4,6 +4,8 @@
 #include "export/edges.h"
 #include "export/perfetto.h"
 #include "export/synthetic_model.h"
+#include "trace/decode.h"
+#include "trace/synthetic.h"
 
 namespace {
 
@@ -58,10 +60,36 @@ void MergeEdges(benchmark::State& state, const iket::trace::Model& model) {
                                                   benchmark::Counter::kIsRate);
 }
 
+// All that `iket export` does between the ring records and the bytes of the .pftrace.
+void RingsToPerfetto(benchmark::State& state) {
+  auto gpu = iket::trace::BusyGpu(static_cast<uint64_t>(state.range(0)));
+  const iket::capture::RingBlock block = gpu.Read();
+  size_t events = 0;
+  for (auto _ : state) {
+    iket::trace::Decoder decoder(gpu.facts());
+    decoder.Add(block);
+    const auto model = decoder.Finish();
+    if (!model) return state.SkipWithError(model.error().message.c_str());
+    events = model->events.size() + 2 * model->warps.size();
+    uint64_t bytes = 0;
+    auto written = iket::exporter::WritePerfetto(*model, [&](std::string_view text) {
+      bytes += text.size();
+      return iket::Result<void>();
+    });
+    if (!written) return state.SkipWithError(written.error().message.c_str());
+    benchmark::DoNotOptimize(bytes);
+  }
+  state.counters["events/s"] =
+      benchmark::Counter(static_cast<double>(events) * static_cast<double>(state.iterations()),
+                         benchmark::Counter::kIsRate);
+}
+
 BENCHMARK_CAPTURE(WritePerfetto, persistent_kernel, PersistentKernel())
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(WritePerfetto, many_short_ctas, ManyShortCtas())->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(MergeEdges, persistent_kernel, PersistentKernel())->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(MergeEdges, many_short_ctas, ManyShortCtas())->Unit(benchmark::kMillisecond);
+
+BENCHMARK(RingsToPerfetto)->Arg(4'000'000)->Unit(benchmark::kMillisecond);
 
 }  // namespace

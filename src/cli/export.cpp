@@ -110,7 +110,8 @@ void AddExport(CLI::App& app, Run& run) {
       ->required()
       ->type_name("CAPTURE");
   sub->add_option("--format", options->format, "pftrace: for ui.perfetto.dev")
-      ->check(CLI::IsMember({"pftrace"}))
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"pftrace"}).description(""))
       ->capture_default_str();
   sub->add_option("-o,--output", options->output,
                   "File to write; by default the capture's name with the format's extension")

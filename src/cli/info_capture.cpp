@@ -124,7 +124,7 @@ std::string Text(const std::string& file, const capture::Reader& reader, bool al
     head.Row({"context",
               fmt::format("{} on device {}: {} rings of {}, {} of device memory{}", context.index,
                           context.device, Count(uint64_t{context.sm_count} * context.slots_per_sm),
-                          Bytes(context.ring_bytes), Bytes(context.device_memory_bytes),
+                          BinaryBytes(context.ring_bytes), Bytes(context.device_memory_bytes),
                           context.sink_only ? ", nothing kept" : "")});
   }
   head.Row({"launches", Count(facts.launches.size())});

@@ -158,10 +158,14 @@ std::string ImageText(const ImageInfo& info, const InfoOptions& options) {
   Table table({Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
   table.Row({"function", "registers", "sites", ""});
   bool any = false;
+  uint64_t left_out = 0;
   for (const patch::FunctionReport& function : info.functions) {
     const bool marked =
         !function.sites.empty() || !function.refusal.empty() || function.has_trampoline;
-    if (!marked && !options.all && info.report.has_marks()) continue;
+    if (!marked && !options.all && info.report.has_marks()) {
+      ++left_out;
+      continue;
+    }
     any = true;
     table.Row({Printable(capture::DemangledName(function.name)), std::to_string(function.registers),
                std::to_string(function.sites.size()), Printable(FateOf(function))});
@@ -172,6 +176,7 @@ std::string ImageText(const ImageInfo& info, const InfoOptions& options) {
     }
   }
   if (any) text += "\n" + table.Text(2);
+  if (left_out != 0) text += fmt::format("  and {} without marks\n", Counted(left_out, "kernel"));
   return text;
 }
 

@@ -113,16 +113,17 @@ void AddProfile(CLI::App& app, Run& run, const std::vector<std::string>& program
       ->capture_default_str();
   sub->add_flag("--clobber", options->clobber,
                 "Use the folder even if it was not made by iket; foreign files stay");
-  sub->add_option("--export", options->exports, "Formats to write beside the capture, or none")
+  sub->add_option("--export", options->exports,
+                  "Formats to write beside the capture: pftrace, none")
       ->type_name("LIST")
       ->delimiter(',')
       ->expected(1)
-      ->check(CLI::IsMember({"pftrace", "none"}))
+      ->check(CLI::IsMember({"pftrace", "none"}).description(""))
       ->capture_default_str();
   sub->add_option("--ring", options->ring_bytes,
                   "Bytes of each warp's ring, a power of two; halved until all of them fit")
       ->type_name("SIZE")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(CLI::AsSizeValue(false).description(""))
       ->capture_default_str();
   sub->add_flag("--json", options->json, "The closing lines as JSON, on standard error");
   sub->callback([options, &program, &run] {

@@ -28,8 +28,10 @@ void Summary::Add(const Loaded& loaded) {
   records_written_ += model.counters.records_written;
   lost_is_lower_bound_ |= model.counters.lost_is_lower_bound != 0;
   for (const trace::Kernel& kernel : model.kernels) {
-    if (kernel.sites != 0) ++kernels_;
-    if (kernel.refusal == 0) continue;
+    if (kernel.refusal == 0) {
+      if (kernel.sites != 0) ++kernels_;
+      continue;
+    }
     const std::string name = Printable(model.String(kernel.short_name));
     const std::string reason = Printable(model.String(kernel.refusal));
     const auto same = std::find_if(refusals_.begin(), refusals_.end(), [&](const Refusal& r) {

@@ -48,6 +48,12 @@ std::string Bytes(uint64_t bytes) {
   return fmt::format("{} {}", ThreeDigits(value), kUnits[unit]);
 }
 
+std::string BinaryBytes(uint64_t bytes) {
+  if (bytes == 0 || bytes % 1024 != 0) return Bytes(bytes);
+  if (bytes % (1 << 20) == 0) return fmt::format("{} MiB", bytes >> 20);
+  return fmt::format("{} KiB", bytes >> 10);
+}
+
 std::string Duration(double ns) {
   constexpr std::array kUnits = {"ns", "us", "ms", "s"};
   if (!std::isfinite(ns)) return "?";

@@ -14,6 +14,8 @@ std::string Count(uint64_t number);
 std::string Counted(uint64_t number, std::string_view singular, std::string_view plural = {});
 // "4.2 MB", decimal as on disks; exact below 1,000.
 std::string Bytes(uint64_t bytes);
+// "32 KiB": for what is a power of two by its nature; as Bytes() where it is not.
+std::string BinaryBytes(uint64_t bytes);
 // "1.23 us", three significant digits, from ns to s.
 std::string Duration(double ns);
 // "0.05 %"; "0 %" if and only if `part` is 0.

@@ -31,6 +31,13 @@ TEST(Text, ScalesBytes) {
   EXPECT_EQ(Bytes(999'500), "1.00 MB");
 }
 
+TEST(Text, SaysPowersOfTwoExactly) {
+  EXPECT_EQ(BinaryBytes(32768), "32 KiB");
+  EXPECT_EQ(BinaryBytes(2 << 20), "2 MiB");
+  EXPECT_EQ(BinaryBytes(1000), "1.00 kB");
+  EXPECT_EQ(BinaryBytes(0), "0 B");
+}
+
 TEST(Text, ScalesDurations) {
   EXPECT_EQ(Duration(0), "0.00 ns");
   EXPECT_EQ(Duration(9.994), "9.99 ns");

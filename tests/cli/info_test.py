@@ -1,6 +1,7 @@
 """iket info: cubins, fatbins, programs, captures."""
 
 import os
+import re
 import shutil
 import unittest
 
@@ -30,6 +31,20 @@ class InfoTest(harness.CliTest):
                 info = result.json()
                 self.assertEqual(info["kind"], name.rsplit(".", 1)[1])
                 self.assertTrue(info["images"])
+
+    def test_marks(self):
+        path = os.path.join(harness.SOURCE_DIR, "tests", "data", "patch", "payloads.sm_90a.cubin")
+        result = self.iket("info", "--sites", path)
+        self.assertEqual(result.code, 0, result.err)
+        self.assertRegex(result.out, r"(?m)^  even +mark +u32 +0x[0-9a-f]{8}$")
+        self.assertRegex(result.out, r"(?m)^  payloads +\d+ +6  traced$")
+        self.assertEqual(len(re.findall(r"(?m)^    at 0x[0-9a-f]{4}", result.out)), 6)
+
+    def test_what_would_be_refused_has_its_reason(self):
+        path = os.path.join(harness.SOURCE_DIR, "tests", "data", "patch", "plain.sm_80.cubin")
+        result = self.iket("info", path)
+        self.assertRegex(result.out, r"(?m)^  plain .* refused: code for sm_80")
+        self.assertRegex(result.out, r"(?m)^  and 1 kernel without marks$")
 
     def test_ptx_only(self):
         result = self.iket("info", self.data("saxpy.ptx.fatbin"))

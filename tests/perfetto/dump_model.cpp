@@ -2,6 +2,8 @@
 //
 //   dump_model synthetic SEED LAUNCHES CTAS EVENTS_PER_WARP EDGES_PER_WINDOW OUT
 //
+//   dump_model capture FILE EDGES_PER_WINDOW OUT
+//
 // makes OUT.pftrace and OUT.json. The JSON is what the model says, with as little thought as
 // possible: nothing of it comes from the code that the test is about.
 #include <bit>
@@ -9,10 +11,12 @@
 #include <cstdlib>
 #include <string>
 
+#include "capture/reader.h"
 #include "export/json_writer.h"
 #include "export/output_file.h"
 #include "export/perfetto.h"
 #include "export/synthetic_model.h"
+#include "trace/decode.h"
 
 namespace {
 
@@ -179,19 +183,32 @@ Result<void> WriteBoth(const trace::Model& model, const std::string& out, size_t
 
 uint32_t Number(const char* text) { return static_cast<uint32_t>(std::strtoul(text, nullptr, 10)); }
 
+Result<trace::Model> ModelOf(int argc, char** argv) {
+  const std::string kind = argc > 1 ? argv[1] : "";
+  if (kind == "capture" && argc == 5) {
+    const auto reader = iket::capture::Reader::Open(argv[2]);
+    if (!reader) return tl::unexpected(reader.error());
+    return trace::Decode(*reader);
+  }
+  if (kind == "synthetic" && argc == 8) {
+    return iket::exporter::MakeSyntheticModel({.seed = Number(argv[2]),
+                                               .launches = Number(argv[3]),
+                                               .ctas = Number(argv[4]),
+                                               .events_per_warp = Number(argv[5])});
+  }
+  return iket::Fail(iket::ErrorKind::kUsage, "see the head of the source");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 8 || std::string(argv[1]) != "synthetic") {
-    std::fprintf(stderr, "dump_model: see the head of its source\n");
-    return 2;
+  const Result<trace::Model> model = ModelOf(argc, argv);
+  Result<void> written;
+  if (model) {
+    written = WriteBoth(*model, argv[argc - 1], Number(argv[argc - 2]));
+  } else {
+    written = tl::unexpected(model.error());
   }
-  const trace::Model model =
-      iket::exporter::MakeSyntheticModel({.seed = Number(argv[2]),
-                                          .launches = Number(argv[3]),
-                                          .ctas = Number(argv[4]),
-                                          .events_per_warp = Number(argv[5])});
-  const Result<void> written = WriteBoth(model, argv[7], Number(argv[6]));
   if (!written) std::fprintf(stderr, "dump_model: %s\n", written.error().message.c_str());
   return written ? 0 : 1;
 }

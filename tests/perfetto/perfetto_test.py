@@ -13,6 +13,7 @@ import unittest
 import replay
 
 DUMP_MODEL = os.environ["IKET_DUMP_MODEL"]
+DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data")
 
 
 def frozen(args):
@@ -182,6 +183,33 @@ class PerfettoTest(unittest.TestCase):
         self.check_order(trace)
         rows = {s.track for s in trace.slices if s.name == "Warp Life Time"}
         self.assertLess(len(rows), 2 * 4 * 64 + 200)
+
+    def test_kept_captures(self):
+        """Every capture under tests/data, and the counts that its folder's golden.json holds."""
+        captures = sorted(glob.glob(os.path.join(DATA, "*", "*.iketcap")))
+        self.assertTrue(captures)
+        for capture in captures:
+            with self.subTest(capture=capture), tempfile.TemporaryDirectory() as folder:
+                model, trace = self.make(folder, "capture", capture, 100_000)
+                self.check(model, trace)
+                self.check_golden(capture, model, trace)
+
+    def check_golden(self, capture, model, trace):
+        """golden.json: {"name.iketcap": {"slices": n, "instants": n, "ranges": {"mma": n}}}."""
+        path = os.path.join(os.path.dirname(capture), "golden.json")
+        if not os.path.exists(path):
+            return
+        with open(path, encoding="utf-8") as file:
+            golden = json.load(file)[os.path.basename(capture)]
+        names = collections.Counter(s.name for s in trace.slices if s.name != "Warp Life Time")
+        got = {
+            "launches": len(model["launches"]),
+            "warps": len(model["warps"]),
+            "slices": len(trace.slices),
+            "instants": len(model["instants"]),
+            "ranges": dict(names),
+        }
+        self.assertEqual(got, golden)
 
     def test_one_window_and_tiny_windows_say_the_same(self):
         for window in (1, 1_000_000):

@@ -1,0 +1,92 @@
+#include "cli/summary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "capture/writer.h"
+#include "trace/synthetic.h"
+
+namespace iket::cli {
+namespace {
+
+using capture::EventKind;
+using testing::HasSubstr;
+using trace::SyntheticGpu;
+
+// One launch of one warp with six ranges, the n-th of n * 100 us, on a GPU of paper.
+class SummaryTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = testing::TempDir() + fmt::format("iket_summary_{}.iketcap", getpid());
+    const uint32_t kernel = gpu_.AddKernel("gemm");
+    const uint32_t pop = gpu_.Declare(EventKind::kPop, "");
+    const uint32_t grid = gpu_.Launch(kernel, {1, 1, 1}, {32, 1, 1});
+    const auto warp = gpu_.Begin(grid, 0, 0, 0, 0);
+    for (int i = 1; i <= 6; ++i) {
+      gpu_.Event(warp, gpu_.Declare(EventKind::kPush, fmt::format("range{}", i)));
+      gpu_.Pass(100'000 * i);
+      gpu_.Event(warp, pop);
+    }
+    gpu_.Exit(warp);
+    gpu_.facts().contexts[0].device_memory_bytes = 276'824'064;
+  }
+  void TearDown() override { std::filesystem::remove(path_); }
+
+  Summary Sum() {
+    auto writer = capture::Writer::Create(path_);
+    EXPECT_TRUE(writer && gpu_.Write(*writer) &&
+                writer->Append(std::span<const capture::Note>(gpu_.facts().notes)) &&
+                writer->Finish());
+    const auto loaded = Load(path_);
+    EXPECT_TRUE(loaded) << loaded.error().message;
+    Summary summary;
+    summary.Add(*loaded);
+    summary.AddFile("out/iket_pid_0x1.iketcap", 1234);
+    return summary;
+  }
+
+  SyntheticGpu gpu_;
+  std::string path_;
+};
+
+TEST_F(SummaryTest, IsTenAlignedLines) {
+  EXPECT_EQ(Sum().Text(),
+            "  kernels         1 traced, 0 refused\n"
+            "  launches        1: 1 complete, 0 partial; 1 warp\n"
+            "  events          12 kept, 0 lost (0 %)\n"
+            "  longest ranges  range6  600 us  1 time\n"
+            "                  range5  500 us  1 time\n"
+            "                  range4  400 us  1 time\n"
+            "                  range3  300 us  1 time\n"
+            "                  range2  200 us  1 time\n"
+            "  device memory   277 MB\n"
+            "  files           out/iket_pid_0x1.iketcap (1.23 kB)\n");
+}
+
+TEST_F(SummaryTest, RefusalsSayWhy) {
+  gpu_.AddKernel("bad");
+  capture::Kernel& bad = gpu_.facts().kernels.back();
+  bad.state = capture::KernelState::kRefused;
+  bad.refusal = "names UR2\nat 0x40";
+  gpu_.facts().notes.push_back({.severity = capture::Severity::kRefusal,
+                                .time_ns = 1,
+                                .text = "PTX only: build with -arch=sm_90 (or add it)"});
+  const std::string text = Sum().Text();
+  EXPECT_THAT(text, HasSubstr("  kernels         1 traced, 2 refused\n"));
+  EXPECT_THAT(text, HasSubstr("\n  refused         bad: names UR2?at 0x40\n"));
+  EXPECT_THAT(text,
+              HasSubstr("\n  refused         PTX only: build with -arch=sm_90 (or add it)\n"));
+}
+
+TEST_F(SummaryTest, JsonHoldsTheSameNumbers) {
+  const std::string json = Sum().Json();
+  EXPECT_THAT(json, HasSubstr(R"("launches":{"all":1,"complete":1,"partial":0,"unknown":0})"));
+  EXPECT_THAT(json, HasSubstr(R"("events_kept":12)"));
+  EXPECT_THAT(json, HasSubstr(R"("device_memory_bytes":276824064)"));
+}
+
+}  // namespace
+}  // namespace iket::cli
