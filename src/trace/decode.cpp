@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "trace/clock_alignment.h"
 #include "trace/declarations.h"
 #include "trace/facts.h"
+#include "trace/grids.h"
 #include "trace/launches.h"
 #include "trace/pair.h"
 #include "trace/strings.h"
@@ -129,102 +129,37 @@ class Decoding {
         static_cast<uint64_t>(std::ranges::count(model_.rings.suspect, 1));
   }
 
-  // Finds out which grid each span is of, and which logged launch each grid was.
+  // Which grid each span is of, and when the host launched it.
   void MatchGrids() {
-    // A warp whose begin is lost has no kernel: others of its grid have. Warps of a grid come in
-    // rows, so the grid of the span before is tried first.
-    std::map<Grid, uint32_t> found;
-    const std::pair<const Grid, uint32_t>* last = nullptr;
-    grid_of_span_.assign(spans_.size(), kNoRow);
-    std::vector<uint32_t> without_kernel;
-    for (uint32_t i = 0; i < spans_.size(); ++i) {
-      const WarpSpan& span = spans_[i];
-      if (!span.has_identity) continue;
-      const Grid grid{ContextOf(span), span.identity.grid, span.kernel_number};
-      if (grid.kernel == kNoRow) {
-        without_kernel.push_back(i);
-        continue;
-      }
-      if (last == nullptr || last->first != grid) {
-        last = &*found.try_emplace(grid, static_cast<uint32_t>(found.size())).first;
-      }
-      grid_of_span_[i] = last->second;
-    }
-    for (uint32_t i : without_kernel) {
-      Grid grid{ContextOf(spans_[i]), spans_[i].identity.grid, 0};
-      const auto first = found.lower_bound(grid);
-      const auto is_same = [&](auto entry) {
-        return entry != found.end() && entry->first.context == grid.context &&
-               entry->first.grid_id == grid.grid_id;
-      };
-      // Two kernels under one %gridid are nodes of a graph: either may be meant.
-      const bool known = is_same(first) &&
-                         (!is_same(std::next(first)) || std::next(first)->first.kernel == kNoRow);
-      grid.kernel = known ? first->first.kernel : kNoRow;
-      grid_of_span_[i] = found.try_emplace(grid, static_cast<uint32_t>(found.size())).first->second;
-    }
-    // Their rows in order.
-    std::vector<uint32_t> row_of(found.size());
-    for (const auto& [grid, number] : found) {
-      row_of[number] = static_cast<uint32_t>(grids_.size());
-      grids_.push_back(grid);
-    }
-    for (uint32_t& grid : grid_of_span_) grid = grid == kNoRow ? kNoRow : row_of[grid];
-    matches_ = log_.Match(grids_);
-    const size_t identified = grids_.size();
-    PlaceOrphans();
-    model_.counters.launches_unmatched =
-        static_cast<uint64_t>(std::ranges::count(std::span(matches_).first(identified), kNoRow));
-    const uint64_t matched = identified - model_.counters.launches_unmatched;
+    grids_ = FindGrids(spans_, model_.rings.context, log_);
+    const uint64_t matched = grids_.Matched();
+    model_.counters.launches_unmatched = grids_.identified - matched;
     model_.counters.launches_unseen = log_.expected() - std::min(log_.expected(), matched);
-
     host_ns_.resize(spans_.size());
     for (size_t i = 0; i < spans_.size(); ++i) {
-      const uint32_t match = matches_[grid_of_span_[i]];
+      const uint32_t match = grids_.matches[grids_.grid_of_span[i]];
       host_ns_[i] = match == kNoRow ? 0 : facts_.launches[match].host_ns;
-    }
-  }
-
-  // Warps without an identity are of the context's only launch, or of a grid of their own that
-  // stands for all that is not known.
-  void PlaceOrphans() {
-    std::map<uint32_t, uint32_t> homes;  // context -> grid
-    for (uint32_t i = 0; i < spans_.size(); ++i) {
-      if (grid_of_span_[i] != kNoRow) continue;
-      const uint32_t context = ContextOf(spans_[i]);
-      const auto [home, is_new] = homes.try_emplace(context, static_cast<uint32_t>(grids_.size()));
-      if (is_new) {
-        const uint32_t only = log_.OnlyLaunch(context);
-        const auto seen = only == kNoRow ? matches_.end() : std::ranges::find(matches_, only);
-        if (seen != matches_.end()) {
-          home->second = static_cast<uint32_t>(seen - matches_.begin());
-        } else {
-          grids_.push_back({context, 0, kNoRow});
-          matches_.push_back(kNoRow);
-        }
-      }
-      grid_of_span_[i] = home->second;
     }
   }
 
   // Rows of launches, by their first moment; launch_of_span_.
   void MakeLaunches() {
-    std::vector<double> first_ns(grids_.size(), std::numeric_limits<double>::infinity());
+    std::vector<double> first_ns(grids_.grids.size(), std::numeric_limits<double>::infinity());
     for (size_t i = 0; i < spans_.size(); ++i) {
-      double& first = first_ns[grid_of_span_[i]];
+      double& first = first_ns[grids_.grid_of_span[i]];
       first = std::min(first, NsOf(spans_[i], 0));
     }
-    std::vector<uint32_t> order(grids_.size());
+    std::vector<uint32_t> order(grids_.grids.size());
     for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
     std::ranges::stable_sort(order, {}, [&](uint32_t grid) { return first_ns[grid]; });
-    std::vector<uint32_t> launch_of_grid(grids_.size());
+    std::vector<uint32_t> launch_of_grid(grids_.grids.size());
     for (uint32_t i = 0; i < order.size(); ++i) {
       launch_of_grid[order[i]] = i;
-      AddLaunch(grids_[order[i]], matches_[order[i]]);
+      AddLaunch(grids_.grids[order[i]], grids_.matches[order[i]]);
     }
     launch_of_span_.resize(spans_.size());
     for (size_t i = 0; i < spans_.size(); ++i) {
-      launch_of_span_[i] = launch_of_grid[grid_of_span_[i]];
+      launch_of_span_[i] = launch_of_grid[grids_.grid_of_span[i]];
     }
   }
 
@@ -253,8 +188,6 @@ class Decoding {
     }
     model_.launches.push_back(launch);
   }
-
-  uint32_t ContextOf(const WarpSpan& span) const { return model_.rings.context[span.ring]; }
 
   // Cycles from a span's first record to its last moment.
   static int64_t EndOffset(const WarpSpan& span) {
@@ -377,10 +310,8 @@ class Decoding {
   Model model_;
   StringInterner strings_;
   LaunchLog log_{facts_};
-  std::vector<WarpSpan> spans_;    // ring by ring
-  std::vector<Grid> grids_;        // of the spans
-  std::vector<uint32_t> matches_;  // of each grid in facts_.launches
-  std::vector<uint32_t> grid_of_span_;
+  std::vector<WarpSpan> spans_;  // ring by ring
+  Grids grids_;
   std::vector<int64_t> host_ns_;          // of each span's launch; 0 unknown
   std::vector<uint32_t> launch_of_span_;  // row of Model::launches
   std::vector<uint32_t> clock_of_ring_;   // row of Model::clocks
