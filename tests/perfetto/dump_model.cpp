@@ -3,12 +3,14 @@
 //   dump_model synthetic SEED LAUNCHES CTAS EVENTS_PER_WARP EDGES_PER_WINDOW OUT
 //
 //   dump_model capture FILE EDGES_PER_WINDOW OUT
+//   dump_model noisy SEED EDGES_PER_WINDOW OUT          rings with random words in them
 //
 // makes OUT.pftrace and OUT.json. The JSON is what the model says, with as little thought as
 // possible: nothing of it comes from the code that the test is about.
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
+#include <random>
 #include <string>
 
 #include "capture/reader.h"
@@ -17,6 +19,7 @@
 #include "export/perfetto.h"
 #include "export/synthetic_model.h"
 #include "trace/decode.h"
+#include "trace/synthetic.h"
 
 namespace {
 
@@ -183,6 +186,34 @@ Result<void> WriteBoth(const trace::Model& model, const std::string& out, size_t
 
 uint32_t Number(const char* text) { return static_cast<uint32_t>(std::strtoul(text, nullptr, 10)); }
 
+// What a full GPU recorded, with every hundredth record hit by a random word or a random record.
+Result<trace::Model> NoisyModel(uint32_t seed) {
+  std::mt19937 random(seed);
+  trace::SyntheticGpu gpu = trace::BusyGpu(20'000, 4, 4);
+  for (uint32_t ring = 0; ring < gpu.ring_count(); ++ring) {
+    auto& records = gpu.Memory(ring);
+    for (auto& record : records) {
+      if (random() % 100 != 0) continue;
+      switch (random() % 4) {
+        case 0:
+          record.clock = static_cast<uint32_t>(random());
+          break;
+        case 1:
+          record.tag = static_cast<uint32_t>(random());
+          break;
+        case 2:
+          record.high ^= static_cast<uint32_t>(random());
+          break;
+        default:
+          record = records[random() % records.size()];
+      }
+    }
+  }
+  trace::Decoder decoder(gpu.facts());
+  decoder.Add(gpu.Read());
+  return decoder.Finish();
+}
+
 Result<trace::Model> ModelOf(int argc, char** argv) {
   const std::string kind = argc > 1 ? argv[1] : "";
   if (kind == "capture" && argc == 5) {
@@ -190,6 +221,7 @@ Result<trace::Model> ModelOf(int argc, char** argv) {
     if (!reader) return tl::unexpected(reader.error());
     return trace::Decode(*reader);
   }
+  if (kind == "noisy" && argc == 5) return NoisyModel(Number(argv[2]));
   if (kind == "synthetic" && argc == 8) {
     return iket::exporter::MakeSyntheticModel({.seed = Number(argv[2]),
                                                .launches = Number(argv[3]),
