@@ -46,6 +46,8 @@ Result<Plan> MakePlan(const cubin::Image& image) {
   if (!functions) return tl::unexpected(functions.error());
   std::map<uint32_t, std::vector<cubin::Function>> by_section;
   for (const cubin::Function& function : *functions) {
+    // A symbol may call data a function; only what can be executed is code.
+    if ((image.sections()[function.section].flags & cubin::kFlagExecute) == 0) continue;
     by_section[function.section].push_back(function);
   }
   for (auto& [section, members] : by_section) {
