@@ -51,7 +51,7 @@ void WritePerfetto(benchmark::State& state, const iket::trace::Model& model) {
 // The merge alone: the share of the above that is not encoding.
 void MergeEdges(benchmark::State& state, const iket::trace::Model& model) {
   for (auto _ : state) {
-    iket::exporter::EdgeStream stream(model, 200'000);
+    iket::exporter::EdgeStream stream(model, static_cast<size_t>(state.range(0)));
     std::vector<iket::exporter::Edge> window;
     while (stream.Next(window)) benchmark::DoNotOptimize(window.data());
   }
@@ -87,8 +87,16 @@ void RingsToPerfetto(benchmark::State& state) {
 BENCHMARK_CAPTURE(WritePerfetto, persistent_kernel, PersistentKernel())
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(WritePerfetto, many_short_ctas, ManyShortCtas())->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(MergeEdges, persistent_kernel, PersistentKernel())->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(MergeEdges, many_short_ctas, ManyShortCtas())->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(MergeEdges, persistent_kernel, PersistentKernel())
+    ->Arg(16'000)
+    ->Arg(50'000)
+    ->Arg(200'000)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(MergeEdges, many_short_ctas, ManyShortCtas())
+    ->Arg(16'000)
+    ->Arg(50'000)
+    ->Arg(200'000)
+    ->Unit(benchmark::kMillisecond);
 
 BENCHMARK(RingsToPerfetto)->Arg(4'000'000)->Unit(benchmark::kMillisecond);
 

@@ -67,11 +67,17 @@ void EdgeStream::Gather(Cursor& cursor, uint64_t end_ns) {
   const uint32_t warp = cursor.warp;
 
   // Puts the edge into the window if it belongs there.
-  const auto take = [&](double trace_ns, EdgeKind kind, uint32_t event, uint32_t range) {
+  const auto take = [&](double trace_ns, EdgeKind kind, uint32_t event, uint32_t range,
+                        uint32_t declaration = trace::kNoRow) {
     const uint64_t ns = std::max(cursor.ns, GlobalNs(model_, trace_ns));
     if (ns >= end_ns) return false;
     cursor.ns = ns;
-    gathered_.push_back({.ns = ns, .warp = warp, .event = event, .range = range, .kind = kind});
+    gathered_.push_back({.ns = ns,
+                         .warp = warp,
+                         .event = event,
+                         .range = range,
+                         .declaration = declaration,
+                         .kind = kind});
     return true;
   };
 
@@ -85,18 +91,20 @@ void EdgeStream::Gather(Cursor& cursor, uint64_t end_ns) {
         model_.clocks[model_.devices[launch.device].first_clock + warps.sm[warp]];
     for (; cursor.event < cursor.event_end; ++cursor.event) {
       const uint32_t event = cursor.event;
-      const trace::EventKind kind = model_.declarations[events.declaration[event]].kind;
+      const uint32_t declaration = events.declaration[event];
+      const trace::EventKind kind = model_.declarations[declaration].kind;
       const double ns = clock.NsOf(events.cycles[event]);
       if (kind == trace::EventKind::kMark || kind == trace::EventKind::kUnknown) {
-        if (!take(ns, EdgeKind::kMark, event, trace::kNoRow)) return;
+        if (!take(ns, EdgeKind::kMark, event, trace::kNoRow, declaration)) return;
       } else if (kind == trace::EventKind::kPop || kind == trace::EventKind::kRangeEnd) {
         const uint32_t range = range_of_end_[event];
         const bool matched = range != trace::kNoRow;
-        if (!take(ns, matched ? EdgeKind::kRangeEnd : EdgeKind::kUnmatchedEnd, event, range)) {
+        if (!take(ns, matched ? EdgeKind::kRangeEnd : EdgeKind::kUnmatchedEnd, event, range,
+                  declaration)) {
           return;
         }
       } else if (cursor.range < cursor.range_end && ranges.begin_event[cursor.range] == event) {
-        if (!take(ns, EdgeKind::kRangeBegin, event, cursor.range)) return;
+        if (!take(ns, EdgeKind::kRangeBegin, event, cursor.range, declaration)) return;
         ++cursor.range;
       }  // else deeper than the model's stack: counted there, and without a range
     }

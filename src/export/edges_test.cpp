@@ -28,14 +28,20 @@ std::vector<Edge> All(const trace::Model& model, size_t edges_per_window) {
 }
 
 auto Key(const Edge& edge) {
-  return std::tuple(edge.ns, edge.warp, edge.event, edge.range, edge.kind);
+  return std::tuple(edge.ns, edge.warp, edge.event, edge.range, edge.declaration, edge.kind);
 }
 
 // The slow and obvious way: the edges of one warp, in the order of record.
 std::vector<Edge> EdgesOfWarp(const trace::Model& model, uint32_t warp) {
   std::vector<Edge> edges;
   const auto add = [&](double ns, uint32_t event, uint32_t range, EdgeKind kind) {
-    edges.push_back({GlobalNs(model, ns), warp, event, range, kind});
+    edges.push_back(
+        {.ns = GlobalNs(model, ns),
+         .warp = warp,
+         .event = event,
+         .range = range,
+         .declaration = event == trace::kNoRow ? event : model.events.declaration[event],
+         .kind = kind});
   };
   add(model.warps.begin_ns[warp], trace::kNoRow, trace::kNoRow, EdgeKind::kWarpBegin);
   for (uint32_t event = 0; event < model.events.size(); ++event) {

@@ -6,7 +6,7 @@
 // never fails: when memory is gone the process ends, as with std::string.
 //
 // Cost: one capacity check a field through the class; the loop that writes events asks for room
-// once and uses the free functions below (`PutVarint` and friends), 1 to 2 ns a field.
+// once an event and uses the free functions below (`PutVarint` and friends).
 #pragma once
 
 #include <bit>

@@ -143,10 +143,9 @@ uint32_t WindowEncoder::LabelOf(const Edge& edge) const {
       return kLifeTimeLabel;
     case EdgeKind::kRangeBegin:
     case EdgeKind::kMark:
-      return 1 + model_.events.declaration[edge.event];
+      return 1 + edge.declaration;
     case EdgeKind::kUnmatchedEnd:
-      return static_cast<uint32_t>(1 + model_.declarations.size()) +
-             model_.events.declaration[edge.event];
+      return static_cast<uint32_t>(1 + model_.declarations.size()) + edge.declaration;
     case EdgeKind::kWarpEnd:
     case EdgeKind::kRangeEnd:
       break;
@@ -252,7 +251,7 @@ uint8_t* WindowEncoder::PutEvent(uint8_t* out, const Edge& edge) const {
 
   if (edge.event != kNoRow) {
     const Argument name = edge.kind == EdgeKind::kRangeEnd ? kEndPayload : kPayload;
-    out = PutPayload(out, name, model_.declarations[model_.events.declaration[edge.event]],
+    out = PutPayload(out, name, model_.declarations[edge.declaration],
                      model_.events.payload[edge.event]);
   }
   if (range_cycles_ && edge.kind == EdgeKind::kRangeBegin) {
