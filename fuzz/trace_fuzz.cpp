@@ -26,7 +26,7 @@ class Input {
   T Take() {
     T value{};
     const size_t bytes = size_ < sizeof(T) ? size_ : sizeof(T);
-    std::memcpy(&value, data_, bytes);
+    if (bytes != 0) std::memcpy(&value, data_, bytes);
     data_ += bytes;
     size_ -= bytes;
     return value;
