@@ -104,7 +104,10 @@ std::string TrustText(const Report& report) {
 std::string OverText(const Report& report) {
   const auto& statistics = report.statistics;
   const std::string used = Counted(statistics.launches_used, "launch", "launches");
-  if (!report.over_all) return fmt::format("over the {} that are complete", used);
+  if (!report.over_all) {
+    return fmt::format("over the {} that {} complete", used,
+                       statistics.launches_used == 1 ? "is" : "are");
+  }
   if (report.launches.complete == report.launches.launches) return fmt::format("over {}", used);
   return fmt::format("over {}, complete or not", used);
 }

@@ -1,5 +1,7 @@
 """iket report and iket check on sound captures."""
 
+import glob
+import os
 import unittest
 
 import harness
@@ -63,6 +65,28 @@ class ReportTest(harness.CliTest):
 
     def test_nothing_recorded_is_4(self):
         self.assert_one_line(self.iket("report", self.capture("empty")), 4)
+
+
+class RecordedTest(harness.CliTest):
+    """The captures of the examples that were recorded on an H200: complete, and without a doubt."""
+
+    def test_recorded_captures(self):
+        captures = glob.glob(os.path.join(harness.SOURCE_DIR, "tests", "data", "h200", "*.iketcap"))
+        self.assertTrue(captures)
+        for capture in captures:
+            with self.subTest(capture=capture):
+                self.assertEqual(self.iket("check", capture).code, 0)
+                report = self.iket("report", "--json", capture).json()
+                trust = report["trust"]
+                self.assertEqual(trust["launches"]["complete"], trust["launches"]["all"])
+                self.assertEqual(trust["counters"]["records_lost"], 0)
+                self.assertEqual(trust["refused"], [])
+                # Every record is a begin, an identity, or an event; a range has two of these.
+                ranges = sum(row["n"] for row in report["ranges"])
+                marks = sum(row["n"] for row in report["marks"])
+                self.assertEqual(
+                    2 * trust["warps"] + 2 * ranges + marks, trust["counters"]["records_kept"]
+                )
 
 
 class CheckTest(harness.CliTest):
