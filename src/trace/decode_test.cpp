@@ -295,6 +295,31 @@ TEST_F(DecodeStory, AClockThatStepsBackMakesTheRingSuspectAndTimeStandStill) {
   }
 }
 
+TEST_F(DecodeStory, AWarpAfterWhichTheOldEndStillStandsNeverEnded) {
+  const uint32_t grid = gpu.Launch(kernel, {8, 1, 1}, {32, 1, 1});
+  RunWarp(grid, 0, 0, 0, 3);
+  RunWarp(grid, 4, 0, 0, 3);
+  std::vector<ring::Record>& memory = gpu.Memory(0);
+  memory[5].high = memory[0].high;  // the second begin remembers what the first one did
+  const Model model = Decode();
+  EXPECT_EQ(model.warps.flags[0], kWarpEndMissing);
+  EXPECT_EQ(model.warps.end_cycles[0], model.events.cycles[2]);
+  EXPECT_EQ(model.warps.flags[1], 0);
+  EXPECT_EQ(model.counters.suspect_rings, 0u);
+}
+
+TEST_F(DecodeStory, AnEndAfterTheNextBeginMakesTheRingSuspect) {
+  const uint32_t grid = gpu.Launch(kernel, {8, 1, 1}, {32, 1, 1});
+  RunWarp(grid, 0, 0, 0, 3);
+  RunWarp(grid, 4, 0, 0, 3);
+  std::vector<ring::Record>& memory = gpu.Memory(0);
+  memory[5].high = memory[5].clock + 1000;
+  const Model model = Decode();
+  EXPECT_EQ(model.warps.flags[0], kWarpEndMissing | kWarpSuspect);
+  EXPECT_EQ(model.warps.flags[1], kWarpSuspect);
+  EXPECT_EQ(model.counters.suspect_rings, 1u);
+}
+
 TEST_F(DecodeStory, AGridThatNobodyLoggedHasNoDimensionsButItsEvents) {
   const uint32_t grid = gpu.LaunchUnlogged(kernel);
   RunWarp(grid, 0, 0, 0, 3);
