@@ -131,9 +131,9 @@ TEST(ReadDeclarations, SymbolsMayLie) {
   const Bytes good = Array{.name = "good"}.Encode();
   const uint32_t section = image.AddSection({.name = "declarations", .data = good}).value();
   for (const auto& [value, size] : {std::pair<uint64_t, uint64_t>{1, good.size()},
-                                   {~uint64_t{0}, 1},
-                                   {0, ~uint64_t{0}},
-                                   {good.size(), 1}}) {
+                                    {~uint64_t{0}, 1},
+                                    {0, ~uint64_t{0}},
+                                    {good.size(), 1}}) {
     ASSERT_TRUE(
         image.AddSymbol({.name = "iket_decl", .section = section, .value = value, .size = size}));
   }

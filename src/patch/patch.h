@@ -2,9 +2,9 @@
 //
 // PatchImage is a function from image to image. It touches only kernels that can reach a mark, and
 // leaves everything else, byte for byte, as it was. What it cannot patch stays untouched with the
-// reason recorded; one refused kernel does not keep others from being patched. A function is patched
-// only if every kernel that can reach it is: a mark without its kernel's trampoline would store to
-// wherever UR0:UR1 happens to point.
+// reason recorded; one refused kernel does not keep others from being patched. A function is
+// patched only if every kernel that can reach it is: a mark without its kernel's trampoline would
+// store to wherever UR0:UR1 happens to point.
 //
 // The result runs only after the host has written the window's base to the constant `__iket_window`
 // in the context (window_constant.h).
@@ -31,19 +31,19 @@ struct FunctionReport {
   std::string name;  // mangled
   bool is_kernel = false;
   std::vector<SiteReport> sites;
-  std::string refusal;            // why it is not patched; empty if it is, or would be
-  bool has_trampoline = false;    // a kernel that begins and ends are recorded of
-  uint32_t number = 0;            // of a kernel with a trampoline: what its begin records carry
-  bool reads_cta_yz = true;       // its identity records carry blockIdx.y and .z
-  uint32_t registers = 0;         // a thread, before
+  std::string refusal;          // why it is not patched; empty if it is, or would be
+  bool has_trampoline = false;  // a kernel that begins and ends are recorded of
+  uint32_t number = 0;          // of a kernel with a trampoline: what its begin records carry
+  bool reads_cta_yz = true;     // its identity records carry blockIdx.y and .z
+  uint32_t registers = 0;       // a thread, before
   uint32_t patched_registers = 0;
 };
 
 struct ImageReport {
-  std::string arch;                        // "sm_90a"
+  std::string arch;  // "sm_90a"
   std::vector<Declaration> declarations;
-  std::vector<FunctionReport> functions;   // those with marks, and kernels with a trampoline
-  std::vector<std::string> problems;       // of declarations
+  std::vector<FunctionReport> functions;  // those with marks, and kernels with a trampoline
+  std::vector<std::string> problems;      // of declarations
   ForeignMarks foreign;
 
   bool has_marks() const { return !declarations.empty() || !functions.empty(); }
@@ -66,8 +66,8 @@ struct Patched {
 
 Result<Patched> PatchImage(const cubin::Image& image, const Options& options);
 
-// True if the bytes of a cubin can hold our marks at all: a scan for the name of their declarations.
-// Cost: memory bandwidth; for deciding whether an image needs to be parsed.
+// True if the bytes of a cubin can hold our marks at all: a scan for the name of their
+// declarations. Cost: memory bandwidth; for deciding whether an image needs to be parsed.
 bool MayHoldMarks(UntrustedBytes image);
 
 }  // namespace iket::patch

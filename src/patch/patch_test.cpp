@@ -268,7 +268,7 @@ TEST_P(PatchedCubin, EveryExitRunsItsStub) {
         ASSERT_GE(stub, before.size());
       }
       const auto first_register = static_cast<uint8_t>(after[stub].Bits(16, 8) & ~3u);
-      const Code expected = ExitCode(TestLayout(), first_register, !before[i].is_unguarded());
+      const Code expected = ExitCode(TestLayout(), first_register);
       ASSERT_LT(stub + expected.size(), after.size());
       EXPECT_TRUE(std::equal(expected.begin(), expected.end(), after.begin() + stub));
       EXPECT_EQ(after[stub + expected.size()].opcode(), sass::kOpExit);

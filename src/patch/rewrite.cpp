@@ -37,14 +37,14 @@ class Rewriter {
     return instruction.opcode() == 0x986 && instruction.Bits(64, 6) == 0;
   }
 
-  // The stores go to the ring with the data, guard and scoreboards that they had. Nobody on the GPU reads
-  // rings: their lines are to leave the caches first.
+  // The stores go to the ring with the data, guard and scoreboards that they had. Nobody on the GPU
+  // reads rings: their lines are to leave the caches first.
   void RewriteStores(const Site& site) {
     const auto replace = [this](uint32_t index, int32_t offset) {
       const Instruction& old = section_.code[index];
       const auto width = old.Bits(73, 3) == 4 ? sass::Width::k32 : sass::Width::k64;
       code_[index] = sass::StgEvictFirst(width, sass::kRegisterZero, 0, offset,
-                               static_cast<uint8_t>(old.Bits(32, 8)), old.control())
+                                         static_cast<uint8_t>(old.Bits(32, 8)), old.control())
                          .WithGuardOf(old);
     };
     replace(site.time, 0);
@@ -54,9 +54,8 @@ class Rewriter {
   void RewriteSlots(const Site& site) {
     // The first slot makes the address of the next record, the second moves the cursor on.
     Control ring = section_.code[site.advance].control();
-    const uint32_t until_store = StallUntil(site.advance + 1, kUniformToAddress, [this](uint32_t i) {
-      return IsRingStore(code_[i]);
-    });
+    const uint32_t until_store = StallUntil(site.advance + 1, kUniformToAddress,
+                                            [this](uint32_t i) { return IsRingStore(code_[i]); });
     if (ring.stall + until_store < kUniformToAddress) {
       ring.stall = static_cast<uint8_t>(kUniformToAddress - until_store);
     }
@@ -105,8 +104,7 @@ class Rewriter {
 
   void RewriteExit(uint32_t exit) {
     const Instruction old = section_.code[exit];
-    const bool lanes_remain = !old.is_unguarded();
-    std::vector<Instruction> stub = ExitCode(layout_, section_.exit_registers, lanes_remain);
+    std::vector<Instruction> stub = ExitCode(layout_, section_.exit_registers);
     const size_t room = section_.code.size() - exit;
     if (IsLast(exit) && stub.size() + 2 <= room) {
       uint32_t at = exit;
@@ -116,8 +114,8 @@ class Rewriter {
       code_[at++] = kSelfBranch;
       return;
     }
-    // The branch takes the guard and the source predicate, the stub ends in the same exit unguarded:
-    // whoever arrives there has met them.
+    // The branch takes the guard and the source predicate, the stub ends in the same exit
+    // unguarded: whoever arrives there has met them.
     constexpr uint64_t kSourcePredicate = uint64_t{0xf} << (87 - 64);
     Instruction branch =
         sass::Bra(uint64_t{exit} * kInstructionBytes, End(), {.stall = 5}).WithGuardOf(old);

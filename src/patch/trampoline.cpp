@@ -28,8 +28,9 @@ constexpr uint8_t Bit(uint8_t barrier) { return static_cast<uint8_t>(1u << barri
 
 }  // namespace
 
-// Registers: R4 offset of the ring's header, R6 cursor, R7 end of the previous warp; R8..R11 are the
-// begin record and R12..R15 the identity. Until the identity is stored, UR0:UR1 is the window's base.
+// Registers: R4 offset of the ring's header, R6 cursor, R7 end of the previous warp; R8..R11 are
+// the begin record and R12..R15 the identity. Until the identity is stored, UR0:UR1 is the window's
+// base.
 std::vector<Instruction> EntryCode(const EntryOptions& options) {
   // Scoreboards.
   constexpr uint8_t kSlot = 0, kSm = 1, kWho = 2, kCursor = 3, kStores = 4;
@@ -76,13 +77,13 @@ std::vector<Instruction> EntryCode(const EntryOptions& options) {
   add(sass::StgEvictFirst(Width::k128, kRZ, 0, 0, 12, {.stall = 1, .read_barrier = kStores}));
   add(AdvanceSlot(ring::kRecordBytes, {.stall = kUniformToUniform}));
   add(RingSlot(layout, {.stall = 1}));
-  // One record ahead, as slots leave it. The kernel will write R8..R15 without knowing of the stores.
+  // One record ahead, as slots leave it. The kernel will write R8..R15 without knowing of the
+  // stores.
   add(AdvanceSlot(ring::kRecordBytes, {.stall = kUniformToAddress, .wait = Bit(kStores)}));
   return code;
 }
 
-std::vector<Instruction> ExitCode(const ring::Layout& layout, uint8_t first_register,
-                                  bool lanes_remain) {
+std::vector<Instruction> ExitCode(const ring::Layout& layout, uint8_t first_register) {
   const uint8_t r = first_register;
   // The first two give a last mark's UR2 the time to arrive.
   std::vector<Instruction> code = {
@@ -94,12 +95,11 @@ std::vector<Instruction> ExitCode(const ring::Layout& layout, uint8_t first_regi
       sass::Stg(Width::k128, kRZ, 0, kTable + static_cast<int32_t>(ring::kHeaderEnd), r,
                 {.stall = 2}),
   };
-  if (lanes_remain) {
-    // UR2 is one record ahead of the address.
-    code.push_back(AdvanceSlot(0u - ring::kRecordBytes, {.stall = kUniformToUniform}));
-    code.push_back(RingSlot(layout, {.stall = 1}));
-    code.push_back(AdvanceSlot(ring::kRecordBytes, {.stall = kUniformToAddress}));
-  }
+  // Other lanes of the warp may still be on their way, even when the EXIT has no guard (a return on
+  // one side of a branch). UR0 is theirs again; UR2 is one record ahead of it.
+  code.push_back(AdvanceSlot(0u - ring::kRecordBytes, {.stall = kUniformToUniform}));
+  code.push_back(RingSlot(layout, {.stall = 1}));
+  code.push_back(AdvanceSlot(ring::kRecordBytes, {.stall = kUniformToAddress}));
   return code;
 }
 

@@ -35,10 +35,10 @@ class Trampoline : public ::testing::TestWithParam<Case> {
                                  .constant_offset = 24,
                                  .reads_cta_yz = GetParam().reads_cta_yz});
 
-  // What a warp does that ends at once, leaving from a kernel with lanes that remain or not.
-  Warp Run(bool lanes_remain) const {
+  // What a warp does that ends at once.
+  Warp Run() const {
     Code code = entry_;
-    const Code stub = ExitCode(layout_, 4, lanes_remain);
+    const Code stub = ExitCode(layout_, 4);
     code.insert(code.end(), stub.begin(), stub.end());
     Warp warp;
     warp.Walk(code, [](uint32_t) { return false; });
@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Trampoline,
                          });
 
 TEST_P(Trampoline, BeginsWithTwoRecords) {
-  const Warp warp = Run(false);
+  const Warp warp = Run();
   ASSERT_EQ(warp.ring_stores.size(), 2u);
   const auto record = [&warp](size_t i) {
     const auto& w = warp.ring_stores[i].words;
@@ -90,33 +90,29 @@ TEST_P(Trampoline, BeginsWithTwoRecords) {
 }
 
 TEST_P(Trampoline, EndsInTheHeader) {
-  for (const bool lanes_remain : {false, true}) {
-    const Warp warp = Run(lanes_remain);
-    ASSERT_TRUE(warp.header_stores.contains(kHeader));
-    const testing::RingStore& end = warp.header_stores.at(kHeader);
-    EXPECT_EQ(end.bytes, 16u);
-    EXPECT_EQ(end.words[0], Warp::kOldCursor + 32);
-    EXPECT_EQ(end.words[1], Warp::kClock);
-    EXPECT_EQ(end.words[2], Warp::kTimer);
-  }
+  const Warp warp = Run();
+  ASSERT_TRUE(warp.header_stores.contains(kHeader));
+  const testing::RingStore& end = warp.header_stores.at(kHeader);
+  EXPECT_EQ(end.bytes, 16u);
+  EXPECT_EQ(end.words[0], Warp::kOldCursor + 32);
+  EXPECT_EQ(end.words[1], Warp::kClock);
+  EXPECT_EQ(end.words[2], Warp::kTimer);
 }
 
-// After the entry code, and after a stub that some lanes did not take, UR0 is where the next mark
+// After the entry code, and after an exit stub (other lanes may go on), UR0 is where the next mark
 // stores.
 TEST_P(Trampoline, LeavesTheAddressOfTheNextRecord) {
   Warp begun;
   begun.Walk(entry_, [](uint32_t) { return false; });
   EXPECT_EQ(begun.ur[0], RecordAddress(Warp::kOldCursor + 32));
   EXPECT_EQ(begun.ur[3], kRing * layout_.ring_bytes);
-  const Warp remained = Run(true);
+  const Warp remained = Run();
   for (const uint32_t n : {0, 2, 3}) EXPECT_EQ(remained.ur[n], begun.ur[n]) << "UR" << n;
 }
 
 TEST_P(Trampoline, ReadsNoUniformRegisterTooEarly) {
-  for (const bool lanes_remain : {false, true}) {
-    const Warp warp = Run(lanes_remain);
-    EXPECT_TRUE(warp.hazards.empty()) << warp.hazards.front();
-  }
+  const Warp warp = Run();
+  EXPECT_TRUE(warp.hazards.empty()) << warp.hazards.front();
 }
 
 // General registers that an instruction of the trampolines reads and writes.
@@ -225,7 +221,7 @@ TEST_P(Trampoline, GivesArithmeticItsTime) {
     }
   };
   check(entry_);
-  for (const bool lanes_remain : {false, true}) check(ExitCode(layout_, 8, lanes_remain));
+  check(ExitCode(layout_, 8));
 }
 
 TEST_P(Trampoline, KeepsToItsRegisters) {
@@ -234,25 +230,22 @@ TEST_P(Trampoline, KeepsToItsRegisters) {
     for (uint32_t n : operands.reads) EXPECT_LT(n, 16u);
     for (uint32_t n : operands.writes) EXPECT_LT(n, 16u);
   }
-  for (const bool lanes_remain : {false, true}) {
-    for (const Instruction& i : ExitCode(layout_, 8, lanes_remain)) {
-      const Operands operands = OperandsOf(i);
-      for (uint32_t n : operands.reads) EXPECT_EQ(n / 4, 2u);
-      for (uint32_t n : operands.writes) EXPECT_EQ(n / 4, 2u);
-    }
+  for (const Instruction& i : ExitCode(layout_, 8)) {
+    const Operands operands = OperandsOf(i);
+    for (uint32_t n : operands.reads) EXPECT_EQ(n / 4, 2u);
+    for (uint32_t n : operands.writes) EXPECT_EQ(n / 4, 2u);
   }
 }
 
 // The exit stub runs in the middle of a kernel whose loads and stores may be under way.
 TEST_P(Trampoline, ExitsWaitForEveryScoreboard) {
-  EXPECT_EQ(ExitCode(layout_, 4, false).front().control().wait, 0x3f);
+  EXPECT_EQ(ExitCode(layout_, 4).front().control().wait, 0x3f);
 }
 
 // What trampoline.h says they cost.
 TEST_P(Trampoline, HasItsLength) {
   EXPECT_EQ(entry_.size(), GetParam().reads_cta_yz ? 29u : 27u);
-  EXPECT_EQ(ExitCode(layout_, 4, false).size(), 6u);
-  EXPECT_EQ(ExitCode(layout_, 4, true).size(), 9u);
+  EXPECT_EQ(ExitCode(layout_, 4).size(), 9u);
 }
 
 }  // namespace

@@ -10,9 +10,9 @@
 // A warp keeps four uniform registers that ptxas leaves alone:
 //   UR0:UR1  address of the next record    UR2  bytes ever written to this ring, plus a record
 //   UR3      low word of the ring's base
-// so the address of the record after it is ((UR2 & (ring_bytes - 1)) | UR3), and that of the ring's header is
-// (UR3 >> header_shift) - 8 MiB: one instruction each. The same numbers are immediates of the
-// patched code, hence one Layout a process, fixed before the first image is patched.
+// so the address of the record after it is ((UR2 & (ring_bytes - 1)) | UR3), and that of the ring's
+// header is (UR3 >> header_shift) - 8 MiB: one instruction each. The same numbers are immediates of
+// the patched code, hence one Layout a process, fixed before the first image is patched.
 #pragma once
 
 #include <cstdint>
@@ -32,12 +32,12 @@ static_assert(uint64_t{kMaxSms} * kSlotsPerSm * kHeaderStride == kTableOffset);
 
 // One ring's entry of the table, written by the warp: `identity` when it starts, the rest when it
 // ends (each time some of its lanes end). So a warp that hangs, or whose ring has lapped its begin,
-// is still known. A warp is running, or died, when the record at `cursor` is a begin whose `previous
-// end` is `end_clock`, or when any record of the ring is younger than `end_clock`.
+// is still known. A warp is running, or died, when the record at `cursor` is a begin whose
+// `previous end` is `end_clock`, or when any record of the ring is younger than `end_clock`.
 struct RingHeader {
-  uint32_t cursor;     // bytes ever written (mod 2^32) when the last warp of this ring ended
-  uint32_t end_clock;  // %clock of that moment
-  uint32_t end_timer_low;   // %globaltimer, ns
+  uint32_t cursor;         // bytes ever written (mod 2^32) when the last warp of this ring ended
+  uint32_t end_clock;      // %clock of that moment
+  uint32_t end_timer_low;  // %globaltimer, ns
   uint32_t end_timer_high;
   Record identity;  // the identity record of the warp that started last
   Record spare[2];

@@ -1,7 +1,7 @@
 // record.h: the 16-byte records that warps write into rings.
 //
-// A record is four little-endian 32-bit words, aligned to 16 bytes, so nothing straddles the end of a
-// ring and a reader that starts at any record finds its feet. Word 1 says what the record is.
+// A record is four little-endian 32-bit words, aligned to 16 bytes, so nothing straddles the end of
+// a ring and a reader that starts at any record finds its feet. Word 1 says what the record is.
 //
 //   word 0     word 1                          word 2             word 3
 //   clock      event id, top bit 0             payload low        payload high       event

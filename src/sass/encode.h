@@ -1,7 +1,7 @@
 // encode.h: the words of sm_90 that the patcher writes. One function a form; all constexpr.
 //
-// Register numbers are plain integers (R5 is 5, UR2 is 2). Offsets of memory operands are signed, 24
-// bits. Each function takes the Control that its word is to carry; there is no default, since a
+// Register numbers are plain integers (R5 is 5, UR2 is 2). Offsets of memory operands are signed,
+// 24 bits. Each function takes the Control that its word is to carry; there is no default, since a
 // forgotten wait is a wrong result that no test sees. Referee: nvdisasm (encode_test.cpp).
 #pragma once
 
@@ -68,8 +68,7 @@ constexpr Instruction OrImmediate(uint8_t rd, uint8_t ra, uint32_t value, Contro
                              0x078efcff, c);
 }
 // IMAD Rd, Ra, value, Rc.
-constexpr Instruction ImadImmediate(uint8_t rd, uint8_t ra, uint32_t value, uint8_t rc,
-                                    Control c) {
+constexpr Instruction ImadImmediate(uint8_t rd, uint8_t ra, uint32_t value, uint8_t rc, Control c) {
   return encode_detail::Word(encode_detail::Immediate(value) | encode_detail::At(24, ra) |
                                  encode_detail::At(16, rd) | 0x824,
                              0x078e0200 | uint64_t{rc}, c);
@@ -83,8 +82,8 @@ constexpr Instruction AddImmediate(uint8_t rd, uint8_t ra, uint32_t value, Contr
 // LDC Rd, c[bank][offset]: variable latency, needs a write barrier.
 constexpr Instruction Ldc(uint8_t rd, uint32_t bank, uint32_t offset, Control c) {
   return encode_detail::Word(encode_detail::At(54, bank) | encode_detail::At(38, offset) |
-                                 encode_detail::At(24, kRegisterZero) |
-                                 encode_detail::At(16, rd) | 0xb82,
+                                 encode_detail::At(24, kRegisterZero) | encode_detail::At(16, rd) |
+                                 0xb82,
                              0x800, c);
 }
 // ULDC.64 URd:URd+1, c[bank][offset]: fixed latency.
@@ -145,10 +144,8 @@ constexpr Instruction Ldg(Width width, uint8_t rd, uint8_t ra, uint8_t urb, int3
 }
 // BRA from byte `pc` to byte `target` of the same section.
 constexpr Instruction Bra(uint64_t pc, uint64_t target, Control c) {
-  const uint64_t quarter =
-      static_cast<uint64_t>((static_cast<int64_t>(target) - static_cast<int64_t>(pc) -
-                             int64_t{kInstructionBytes}) >>
-                            2);
+  const uint64_t quarter = static_cast<uint64_t>(
+      (static_cast<int64_t>(target) - static_cast<int64_t>(pc) - int64_t{kInstructionBytes}) >> 2);
   return encode_detail::Word((quarter & 0xff) << 16 | ((quarter >> 8) & 0x3fffffff) << 34 | 0x947,
                              0x03800000 | ((quarter >> 38) & 0x3ffff), c);
 }

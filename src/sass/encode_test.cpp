@@ -60,8 +60,8 @@ TEST(Encode, WordsEqualThoseOfNvdisasm) {
 }
 
 TEST(Encode, ControlSurvives) {
-  const Control control{.stall = 13, .write_barrier = 2, .read_barrier = 5, .wait = 0x21,
-                        .prefer_stay = false};
+  const Control control{
+      .stall = 13, .write_barrier = 2, .read_barrier = 5, .wait = 0x21, .prefer_stay = false};
   EXPECT_EQ(R2ur(2, 10, control).control(), control);
 }
 
@@ -88,7 +88,8 @@ TEST(Encode, NvdisasmReadsThemBack) {
     while (std::fgets(buffer, sizeof buffer, pipe) != nullptr) output += buffer;
     ASSERT_EQ(pclose(pipe), 0) << output;
     EXPECT_NE(output.find(std::string(c.text) + " ;"), std::string::npos)
-        << "expected " << c.text << " in:\n" << output;
+        << "expected " << c.text << " in:\n"
+        << output;
   }
 }
 #endif

@@ -4,9 +4,9 @@
 //   bits 9..11   operand form    bit  15      guard is negated
 //   bit  91      also part of the opcode (operands from the uniform register file)
 //
-// The control field tells the scheduler how long to wait and on what; wrong values are wrong results,
-// so every word that is built states one. Fields were read off nvdisasm's output; encode_test.cpp
-// holds that reading against it.
+// The control field tells the scheduler how long to wait and on what; wrong values are wrong
+// results, so every word that is built states one. Fields were read off nvdisasm's output;
+// encode_test.cpp holds that reading against it.
 #pragma once
 
 #include <cstdint>
@@ -68,12 +68,12 @@ inline constexpr uint32_t kOpLdc = 0xb82;
 inline constexpr uint32_t kOpCs2r = 0x805;
 
 // True if the instruction can send the warp, or some lanes, elsewhere, or ends its path: branches,
-// calls, returns, exits, reconvergence (BSYNC, WARPSYNC, BREAK), traps. What follows it, and what is
-// the target of a branch, begins a basic block.
+// calls, returns, exits, reconvergence (BSYNC, WARPSYNC, BREAK), traps. What follows it, and what
+// is the target of a branch, begins a basic block.
 bool EndsBasicBlock(const Instruction& instruction);
 
-// Target of a relative BRA, BSSY or CALL.REL at byte `pc`, as a byte offset in the same section. Only
-// for instructions of which HasRelativeTarget is true.
+// Target of a relative BRA, BSSY or CALL.REL at byte `pc`, as a byte offset in the same section.
+// Only for instructions of which HasRelativeTarget is true.
 bool HasRelativeTarget(const Instruction& instruction);
 int64_t RelativeTarget(const Instruction& instruction, uint64_t pc);
 

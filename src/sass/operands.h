@@ -1,7 +1,7 @@
 // operands.h: which registers an instruction of sm_90 names.
 //
-// Both questions are asked of whole functions, to decide whether they may be patched, and err on the
-// safe side: an unknown instruction is taken to name more than it does.
+// Both questions are asked of whole functions, to decide whether they may be patched, and err on
+// the safe side: an unknown instruction is taken to name more than it does.
 #pragma once
 
 #include <bitset>
@@ -12,16 +12,16 @@
 namespace iket::sass {
 
 // True if the instruction may name one of UR0..UR3. Positions of uniform operands by opcode: see
-// docs/design/recording.md and the table in operands.cpp. For an opcode that the table does not know,
-// true if any place where a uniform operand can stand holds 0..3.
+// docs/design/recording.md and the table in operands.cpp. For an opcode that the table does not
+// know, true if any place where a uniform operand can stand holds 0..3.
 bool MayUseReservedUniforms(const Instruction& instruction);
 
 using RegisterSet = std::bitset<256>;
 
 // The general registers that the instruction may still be reading after the next ones have issued,
-// with no scoreboard to tell when it is done: sources of memory instructions without a read barrier.
-// ptxas leaves the barrier out where nothing later writes those registers; whoever adds code that
-// does (an exit stub) must keep off them. Empty for every other instruction.
+// with no scoreboard to tell when it is done: sources of memory instructions without a read
+// barrier. ptxas leaves the barrier out where nothing later writes those registers; whoever adds
+// code that does (an exit stub) must keep off them. Empty for every other instruction.
 RegisterSet UnguardedSources(const Instruction& instruction);
 
 }  // namespace iket::sass

@@ -103,7 +103,6 @@ example() {
   try "report-$name" 20 "$iket" report "$captures/$name.iketcap"
   try "info-$name" 20 "$iket" info "$captures/$name.iketcap"
   try "check-$name" 20 "$iket" check "$captures/$name.iketcap"
-  try "check-pftrace-$name" 20 "$iket" check "$work/$name"/*.pftrace
 }
 
 step_examples() {
