@@ -44,7 +44,8 @@
 #if __CUDA_ARCH__ < 800
 #warning "iket: marks need sm_80 or later; they are left out of the code for this architecture"
 #elif defined(__CUDACC_DEBUG__)
-// ptxas (13.0) ends with a segmentation fault on a variable inside a function, which every mark has.
+// ptxas (13.0) ends with a segmentation fault on a variable inside a function, which every mark
+// has.
 #warning "iket: marks cannot be built with -G; they are left out (-lineinfo works)"
 #else
 #define IKET_DETAIL_ON 1

@@ -14,8 +14,8 @@
 //   about 120 bytes a section and 48 bytes a symbol, plus the edits.
 //
 // Lifetime: every name and every span handed out stays valid as long as the image or any copy of it
-// lives, also across edits (an edit replaces a view, it does not write through it). Copies share the
-// bytes and are independent.
+// lives, also across edits (an edit replaces a view, it does not write through it). Copies share
+// the bytes and are independent.
 #pragma once
 
 #include <cstddef>
