@@ -264,7 +264,7 @@ Result<Reader> Reader::Open(const std::string& path) {
   return Reader(std::move(state));
 }
 
-Result<Reader> Reader::FromBytes(std::span<const std::byte> untrusted, std::string name) {
+Result<Reader> Reader::FromBytes(std::span<const std::byte> untrusted, const std::string& name) {
   auto state = std::make_unique<State>();
   if (auto loaded = state->Load(UntrustedBytes(untrusted), name); !loaded) {
     return tl::unexpected(std::move(loaded.error()));

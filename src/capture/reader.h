@@ -83,7 +83,7 @@ class Reader {
   // required flag that is not known). The file must not shrink while the Reader lives.
   static Result<Reader> Open(const std::string& path);
   // Reads bytes that stay owned by the caller and outlive the Reader. `name` is for messages.
-  static Result<Reader> FromBytes(std::span<const std::byte> untrusted, std::string name);
+  static Result<Reader> FromBytes(std::span<const std::byte> untrusted, const std::string& name);
 
   Reader(Reader&&) noexcept;
   Reader& operator=(Reader&&) noexcept;

@@ -14,9 +14,9 @@ Result<int> Info(const InfoOptions& options) {
   const auto file = MappedFile::Open(options.file);
   if (!file) return tl::unexpected(file.error());
   const UntrustedBytes bytes = file->untrusted();
-  constexpr std::string_view kCaptureMagic("iketcap", 8);
-  if (bytes.Contains(0, kCaptureMagic.size()) &&
-      std::memcmp(bytes.data(), kCaptureMagic.data(), kCaptureMagic.size()) == 0) {
+  static constexpr char kCaptureMagic[8] = "iketcap";
+  if (bytes.Contains(0, sizeof kCaptureMagic) &&
+      std::memcmp(bytes.data(), kCaptureMagic, sizeof kCaptureMagic) == 0) {
     return InfoOnCapture(options);
   }
   return InfoOnCode(options, bytes);

@@ -71,17 +71,18 @@ void JsonWriter::Quote(std::string_view text) {
   text_ += '"';
   while (!text.empty()) {
     const auto byte = static_cast<uint8_t>(text.front());
+    const size_t character = Utf8Length(text);
     size_t length = 1;
     if (byte == '"' || byte == '\\') {
       text_ += {'\\', text.front()};
     } else if (byte < 0x20 || byte == 0x7f) {
       text_ += "\\u00";
       text_ += {kHex[byte >> 4], kHex[byte & 15]};
-    } else if ((length = Utf8Length(text)) != 0) {
+    } else if (character != 0) {
+      length = character;
       text_ += text.substr(0, length);
     } else {
       text_ += "\xef\xbf\xbd";
-      length = 1;
     }
     text.remove_prefix(length);
   }

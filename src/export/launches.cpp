@@ -16,7 +16,7 @@
 namespace iket::exporter {
 namespace {
 
-using namespace perfetto;
+using namespace perfetto;  // NOLINT(google-build-using-namespace): a table of field numbers
 
 void WriteAttribute(ProtoWriter& writer, std::string_view key, uint64_t value) {
   auto attribute = writer.Message(TraceAttributes::kAttribute);

@@ -9,7 +9,7 @@
 namespace iket::exporter {
 namespace {
 
-using namespace perfetto;
+using namespace perfetto;  // NOLINT(google-build-using-namespace): a table of field numbers
 using trace::kNoRow;
 
 // Interning ids of arguments, the same in every sequence: one more than the index here.

@@ -156,8 +156,8 @@ TracedContext* OpenContext(Guest& guest, unsigned long long id, CUcontext handle
     Say("launches of patched kernels will fail: " + window.error().message);
     return nullptr;
   }
-  static const bool registered = std::atexit(AtExit) == 0;
-  if (!registered) Say("cannot register an exit handler; events may be lost");
+  static const bool kRegistered = std::atexit(AtExit) == 0;
+  if (!kRegistered) Say("cannot register an exit handler; events may be lost");
   TracedContext context{.id = id,
                         .handle = handle,
                         .device = device,

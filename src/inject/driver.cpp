@@ -74,14 +74,15 @@ void* FindReal(const char* exported_name) noexcept {
 }
 
 const RealDriver& Real() noexcept {
-  static const RealDriver real = LoadReal();
-  return real;
+  static const RealDriver kReal = LoadReal();
+  return kReal;
 }
 
 const char* NameOf(CUresult result) noexcept {
-  static const auto get = reinterpret_cast<decltype(&::cuGetErrorName)>(FindReal("cuGetErrorName"));
+  static const auto kGet =
+      reinterpret_cast<decltype(&::cuGetErrorName)>(FindReal("cuGetErrorName"));
   const char* name = nullptr;
-  if (get == nullptr || get(result, &name) != CUDA_SUCCESS || name == nullptr) return "an error";
+  if (kGet == nullptr || kGet(result, &name) != CUDA_SUCCESS || name == nullptr) return "an error";
   return name;
 }
 

@@ -313,9 +313,9 @@ IKET_CONTEXT_END(cuDevicePrimaryCtxReset_v2, CUdevice, DeviceContextEnds)
 // --- looking functions up ----------------------------------------------------------------------
 
 CUresult cuGetProcAddress(const char* name, void** function, int version, cuuint64_t flags) {
-  static const auto real = IKET_REAL(cuGetProcAddress);
-  if (real == nullptr) return kMissing;
-  const CUresult result = real(name, function, version, flags);
+  static const auto kReal = IKET_REAL(cuGetProcAddress);
+  if (kReal == nullptr) return kMissing;
+  const CUresult result = kReal(name, function, version, flags);
   if (result == CUDA_SUCCESS && function != nullptr && *function != nullptr) {
     if (void* hook = HookByProcAddress(name, version, flags)) *function = hook;
   }
@@ -324,9 +324,9 @@ CUresult cuGetProcAddress(const char* name, void** function, int version, cuuint
 
 CUresult cuGetProcAddress_v2(const char* name, void** function, int version, cuuint64_t flags,
                              CUdriverProcAddressQueryResult* status) {
-  static const auto real = IKET_REAL(cuGetProcAddress_v2);
-  if (real == nullptr) return kMissing;
-  const CUresult result = real(name, function, version, flags, status);
+  static const auto kReal = IKET_REAL(cuGetProcAddress_v2);
+  if (kReal == nullptr) return kMissing;
+  const CUresult result = kReal(name, function, version, flags, status);
   if (result == CUDA_SUCCESS && function != nullptr && *function != nullptr) {
     if (void* hook = HookByProcAddress(name, version, flags)) *function = hook;
   }

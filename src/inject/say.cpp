@@ -27,7 +27,7 @@ void Say(std::string_view text) noexcept {
     }
     if (write(STDERR_FILENO, line.data(), line.size()) < 0) return;
   } catch (...) {
-    // Out of memory: saying nothing is all that is left.
+    return;  // out of memory: saying nothing is all that is left
   }
 }
 

@@ -8,14 +8,13 @@ constexpr uint32_t kReservedUniforms = 4;  // UR0..UR3
 // Instructions outside the uniform ALU that write a uniform register at bit 16.
 bool WritesUniformFromElsewhere(uint32_t opcode) {
   switch (opcode) {
-    case 0x2ca:  // R2UR
-    case 0x3c4:  // REDUX
-    case 0x2cc:  // CREDUX
-    case 0x886:  // VOTEU
-    case 0x9c3:  // S2UR
-    case 0xab9:  // ULDC
-      return true;
-    case kOpElect:  // writes a predicate and, optionally, the lane's number
+    case 0x2ca:     // R2UR
+    case 0x3c4:     // REDUX
+    case 0x2cc:     // CREDUX
+    case 0x886:     // VOTEU
+    case 0x9c3:     // S2UR
+    case 0xab9:     // ULDC
+    case kOpElect:  // a predicate and, optionally, the lane's number
       return true;
     default:
       return false;

@@ -24,6 +24,7 @@ class MappedHandle {
   Result<void> Map(CUdevice device, int descriptor, size_t bytes) {
     bytes_ = bytes;
     CUresult result =
+        // NOLINTNEXTLINE(performance-no-int-to-ptr): so the driver wants its descriptors
         driver_.MemImport(&handle_, reinterpret_cast<void*>(static_cast<intptr_t>(descriptor)),
                           CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
     if (result != CUDA_SUCCESS) return driver_.Failure("cuMemImportFromShareableHandle", result);
