@@ -53,22 +53,22 @@ class Rewriter {
 
   void RewriteSlots(const Site& site) {
     // The first slot makes the address of the next record, the second moves the cursor on.
-    Control ring = section_.code[site.advance].control();
-    const uint32_t until_store = StallUntil(site.advance + 1, kUniformToAddress,
+    Control ring = section_.code[site.first_slot].control();
+    const uint32_t until_store = StallUntil(site.first_slot + 1, kUniformToAddress,
                                             [this](uint32_t i) { return IsRingStore(code_[i]); });
     if (ring.stall + until_store < kUniformToAddress) {
       ring.stall = static_cast<uint8_t>(kUniformToAddress - until_store);
     }
-    code_[site.advance] = RingSlot(layout_, ring);
+    code_[site.first_slot] = RingSlot(layout_, ring);
 
-    Control advance = section_.code[site.ring].control();
-    const uint32_t until_slot = StallUntil(site.ring + 1, kUniformToUniform, [this](uint32_t i) {
-      return section_.code[i].opcode() == sass::kOpPmTrig;
-    });
+    Control advance = section_.code[site.second_slot].control();
+    const uint32_t until_slot =
+        StallUntil(site.second_slot + 1, kUniformToUniform,
+                   [this](uint32_t i) { return section_.code[i].opcode() == sass::kOpPmTrig; });
     if (advance.stall + until_slot < kUniformToUniform) {
       advance.stall = static_cast<uint8_t>(kUniformToUniform - until_slot);
     }
-    code_[site.ring] = AdvanceSlot(site.bytes, advance);
+    code_[site.second_slot] = AdvanceSlot(site.bytes, advance);
   }
 
   // Cycles that pass from instruction `first` until one that `reads` may issue, as far as `enough`.

@@ -39,19 +39,19 @@ class SiteFinder {
       : code_(code), starts_(starts) {}
 
   // Empty reason: `site` is whole.
-  std::string Find(uint32_t advance, Site& site) const {
-    const Instruction& slot = code_[advance];
-    site.advance = advance;
+  std::string Find(uint32_t first_slot, Site& site) const {
+    const Instruction& slot = code_[first_slot];
+    site.first_slot = first_slot;
     site.bytes = *SlotMask(slot) & 0xff;
     if (site.bytes != 16) {
       return fmt::format("a record of {} bytes is of a newer version of the header", site.bytes);
     }
     if (!slot.is_unguarded()) return "its slot is guarded";
 
-    for (uint32_t i = advance; !starts_[i];) {
+    for (uint32_t i = first_slot; !starts_[i];) {
       --i;
-      if (IsSlot(code_[i], kSlotRing)) break;
-      if (IsSlot(code_[i], kSlotAdvance)) return "two first slots follow each other";
+      if (IsSlot(code_[i], kSecondSlot)) break;
+      if (IsSlot(code_[i], kFirstSlot)) return "two first slots follow each other";
       if (IsStoreAt(code_[i], kTimeOffset) && StoreWidth(code_[i]) == 5 && HoldsClock(i)) {
         if (site.time != Site::kNone) return "two time stamps in one site";
         site.time = i;
@@ -63,14 +63,14 @@ class SiteFinder {
     if (site.time == Site::kNone) {
       return "no time stamp before its slot (code that ptxas did not optimise is not supported)";
     }
-    for (uint32_t i = advance + 1; i < code_.size() && !starts_[i]; ++i) {
-      if (IsSlot(code_[i], kSlotAdvance)) break;
-      if (!IsSlot(code_[i], kSlotRing)) continue;
+    for (uint32_t i = first_slot + 1; i < code_.size() && !starts_[i]; ++i) {
+      if (IsSlot(code_[i], kFirstSlot)) break;
+      if (!IsSlot(code_[i], kSecondSlot)) continue;
       if (!code_[i].is_unguarded()) return "its second slot is guarded";
-      site.ring = i;
+      site.second_slot = i;
       break;
     }
-    if (site.ring == Site::kNone) return "its second slot is missing";
+    if (site.second_slot == Site::kNone) return "its second slot is missing";
     // The payload's store is guarded by the placeholder itself: the first active lane stores it.
     // That it is not guarded by more than that is seen from the time stamp, which is of the same
     // asm.
@@ -124,10 +124,10 @@ Sites FindSites(std::span<const Instruction> code, std::span<const uint64_t> ent
   Sites sites;
   const std::vector<bool> starts = BlockStarts(code, entries);
   const SiteFinder finder(code, starts);
-  uint32_t rings = 0;
+  uint32_t second_slots = 0;
   for (uint32_t i = 0; i < code.size(); ++i) {
-    if (IsSlot(code[i], kSlotRing)) ++rings;
-    if (!IsSlot(code[i], kSlotAdvance)) continue;
+    if (IsSlot(code[i], kSecondSlot)) ++second_slots;
+    if (!IsSlot(code[i], kFirstSlot)) continue;
     Site site;
     std::string reason = finder.Find(i, site);
     if (reason.empty()) {
@@ -136,9 +136,9 @@ Sites FindSites(std::span<const Instruction> code, std::span<const uint64_t> ent
       sites.problems.push_back({i, std::move(reason)});
     }
   }
-  if (sites.problems.empty() && rings != sites.all.size()) {
+  if (sites.problems.empty() && second_slots != sites.all.size()) {
     sites.problems.push_back(
-        {0, fmt::format("{} second slots for {} sites", rings, sites.all.size())});
+        {0, fmt::format("{} second slots for {} sites", second_slots, sites.all.size())});
   }
   return sites;
 }

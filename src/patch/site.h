@@ -19,8 +19,8 @@ namespace iket::patch {
 // Masks of PMTRIG: the high byte says which slot it is, the low byte of the first how far the
 // cursor moves. Outside 1..4095, so that they are never taken for event ids of NVIDIA's
 // placeholders.
-inline constexpr uint32_t kSlotAdvance = 0xe1;
-inline constexpr uint32_t kSlotRing = 0xe2;
+inline constexpr uint32_t kFirstSlot = 0xe1;
+inline constexpr uint32_t kSecondSlot = 0xe2;
 
 // Offsets, from the top of the reserved window, at which the placeholder stores.
 inline constexpr int32_t kTimeOffset = -8;
@@ -31,8 +31,8 @@ struct Site {
   // Indices of instructions, not bytes.
   uint32_t time = kNone;     // STS.64 {clock, id}
   uint32_t payload = kNone;  // STS of the payload, kNone without one
-  uint32_t advance = kNone;  // slots
-  uint32_t ring = kNone;
+  uint32_t first_slot = kNone;
+  uint32_t second_slot = kNone;
   uint32_t bytes = 0;  // by which the cursor advances
 };
 

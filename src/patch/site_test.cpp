@@ -57,8 +57,8 @@ TEST(FindSites, TakesAMarkWithoutPayload) {
   const Site site = OnlySite({kOther, kClock, kTime, kAdvance, kRing, kExit});
   EXPECT_EQ(site.time, 2u);
   EXPECT_EQ(site.payload, Site::kNone);
-  EXPECT_EQ(site.advance, 3u);
-  EXPECT_EQ(site.ring, 4u);
+  EXPECT_EQ(site.first_slot, 3u);
+  EXPECT_EQ(site.second_slot, 4u);
   EXPECT_EQ(site.bytes, 16u);
 }
 
@@ -78,8 +78,8 @@ TEST(FindSites, LooksThroughOtherInstructionsAndEitherOrderOfTheStores) {
     EXPECT_EQ(code[site.time], kTime);
     ASSERT_NE(site.payload, Site::kNone);
     EXPECT_EQ(code[site.payload], kPayload);
-    EXPECT_EQ(code[site.advance], kAdvance);
-    EXPECT_EQ(code[site.ring], kRing);
+    EXPECT_EQ(code[site.first_slot], kAdvance);
+    EXPECT_EQ(code[site.second_slot], kRing);
   }
 }
 
@@ -91,10 +91,10 @@ TEST(FindSites, KeepsTwoMarksInARowApart) {
   ASSERT_EQ(sites.all.size(), 2u);
   EXPECT_EQ(sites.all[0].time, 2u);
   EXPECT_EQ(sites.all[0].payload, 1u);
-  EXPECT_EQ(sites.all[0].ring, 4u);
+  EXPECT_EQ(sites.all[0].second_slot, 4u);
   EXPECT_EQ(sites.all[1].time, 6u);
   EXPECT_EQ(sites.all[1].payload, Site::kNone);
-  EXPECT_EQ(sites.all[1].ring, 9u);
+  EXPECT_EQ(sites.all[1].second_slot, 9u);
 }
 
 // A program's own store at offset -8 of some pointer is no time stamp unless it stores the clock.
