@@ -17,11 +17,8 @@ namespace encode_detail {
 
 constexpr uint64_t kAlways = 0x7000;  // guard PT
 
-constexpr Instruction Word(uint64_t low, uint64_t high, const Control& c) {
-  const bool stay = c.prefer_stay && c.stall < 12;
-  const uint64_t field = (c.stall & 15u) | (stay ? 1u << 4 : 0u) | uint64_t{c.write_barrier} << 5 |
-                         uint64_t{c.read_barrier} << 8 | uint64_t{c.wait} << 11;
-  return Instruction{low | kAlways, high | field << (105 - 64)};
+constexpr Instruction Word(uint64_t low, uint64_t high, const Control& control) {
+  return Instruction{low | kAlways, high | ControlField(control)};
 }
 constexpr uint64_t Offset24(int32_t offset) {
   return uint64_t{static_cast<uint32_t>(offset) & 0xffffffu} << 40;

@@ -3,7 +3,6 @@
 namespace iket::sass {
 namespace {
 
-constexpr uint32_t kControlShift = 105 - 64;
 constexpr uint64_t kControlMask = uint64_t{0x1fffff} << kControlShift;
 // Operand reuse hints: only meaningful where the compiler put them.
 constexpr uint64_t kReuseMask = uint64_t{0xf} << (122 - 64);
@@ -20,12 +19,7 @@ Control Instruction::control() const {
 }
 
 Instruction Instruction::WithControl(const Control& control) const {
-  // A stall of 12 and more with this bit set is undefined.
-  const bool stay = control.prefer_stay && control.stall < 12;
-  const uint64_t field =
-      (control.stall & 15u) | (stay ? 1u << 4 : 0u) | uint64_t{control.write_barrier & 7u} << 5 |
-      uint64_t{control.read_barrier & 7u} << 8 | uint64_t{control.wait & 63u} << 11;
-  return Instruction{low, (high & ~kControlMask & ~kReuseMask) | field << kControlShift};
+  return Instruction{low, (high & ~kControlMask & ~kReuseMask) | ControlField(control)};
 }
 
 Instruction Instruction::WithGuardOf(const Instruction& other) const {

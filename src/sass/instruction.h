@@ -30,6 +30,17 @@ struct Control {
   friend bool operator==(const Control&, const Control&) = default;
 };
 
+// The control field as it stands at bits 105 and up. A stall of 12 and more with "prefer to stay"
+// set is undefined, so that bit is left out there.
+inline constexpr uint32_t kControlShift = 105 - 64;
+constexpr uint64_t ControlField(const Control& control) {
+  const bool stay = control.prefer_stay && control.stall < 12;
+  return ((control.stall & 15u) | (stay ? 1u << 4 : 0u) |
+          uint64_t{control.write_barrier & 7u} << 5 | uint64_t{control.read_barrier & 7u} << 8 |
+          uint64_t{control.wait & 63u} << 11)
+         << kControlShift;
+}
+
 struct Instruction {
   uint64_t low = 0;
   uint64_t high = 0;
