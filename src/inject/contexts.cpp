@@ -9,7 +9,6 @@
 #include <optional>
 #include <set>
 
-#include "base/bytes.h"
 #include "inject/guest.h"
 #include "inject/say.h"
 #include "inject/window.h"
@@ -69,31 +68,15 @@ void SaveRings(TracedContext& context) {
   context.ended = true;
   if (Real().CtxPushCurrent(context.handle) != CUDA_SUCCESS) return;
   const RelaxedCapture relaxed;
-  const ring::Layout& layout = context.window->layout();
-  std::vector<std::byte> table(layout.table_bytes());
-  Result<void> copied = context.window->CopyTable(table.data(), table.size());
-  const UntrustedBytes headers(table.data(), table.size());
+  const Window& window = *context.window;
   const capture::RingMoment moment{.context = context.index, .begin_ns = session::NowNs()};
-  std::vector<ring::Record> records(layout.ring_bytes / ring::kRecordBytes * ring::kSlotsPerSm);
-  const size_t per_ring = layout.ring_bytes / ring::kRecordBytes;
-  for (uint32_t sm = 0; copied && sm < layout.sm_count; ++sm) {
-    std::vector<capture::RingContents> rings;
-    bool have_records = false;
-    for (uint32_t slot = 0; copied && slot < ring::kSlotsPerSm; ++slot) {
-      const uint32_t index = sm * ring::kSlotsPerSm + slot;
-      const auto header = *headers.Read<ring::RingHeader>(uint64_t{index} * ring::kHeaderStride);
-      if (!session::IsUsed(header)) continue;
-      if (!have_records) {
-        copied = context.window->CopyRings(records.data(),
-                                           uint64_t{sm} * ring::kSlotsPerSm * layout.ring_bytes,
-                                           records.size() * ring::kRecordBytes);
-        have_records = true;
-      }
-      rings.push_back(session::ContentsOf(index, header,
-                                          std::span(records).subspan(slot * per_ring, per_ring)));
-    }
-    if (copied && !rings.empty()) guest->Append(moment, rings);
-  }
+  const session::WindowCopy copy{
+      .table = [&](void* to, size_t bytes) { return window.CopyTable(to, bytes); },
+      .rings = [&](void* to, uint64_t offset,
+                   size_t bytes) { return window.CopyRings(to, offset, bytes); }};
+  const Result<void> copied =
+      session::ReadRings(window.layout(), copy,
+                         [&](const session::SmRings& read) { guest->Append(moment, read.rings); });
   if (!copied) {
     Say("the events of a context are lost: " + copied.error().message);
     guest->Note(

@@ -155,15 +155,13 @@ void Guest::Keep(Result<void> result) {
   if (!result) Say("the capture is incomplete: " + result.error().message);
 }
 
-void Guest::GiveUp(const char* why) noexcept { Say(why); }
-
 void Guest::Append(const capture::RingMoment& moment,
                    std::span<const capture::RingContents> rings) noexcept {
   try {
     const std::lock_guard lock(mutex_);
     if (writer_) Keep(writer_->Append(moment, rings));
   } catch (...) {
-    GiveUp("out of memory while rings were saved");
+    Say("out of memory while rings were saved");
   }
 }
 
@@ -203,7 +201,7 @@ void Guest::Finish() noexcept {
       Say(finished->path + " is incomplete: " + finished->incomplete);
     }
   } catch (...) {
-    GiveUp("out of memory; no capture was written");
+    Say("out of memory; no capture was written");
   }
 }
 

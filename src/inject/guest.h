@@ -11,6 +11,7 @@
 #include <string>
 
 #include "capture/writer.h"
+#include "inject/say.h"
 #include "ring/layout.h"
 #include "session/launch_log.h"
 #include "session/message.h"
@@ -34,7 +35,7 @@ class Guest {
       const std::lock_guard lock(mutex_);
       if (writer_) Keep(writer_->Append(row));
     } catch (...) {
-      GiveUp("out of memory");
+      Say("out of memory; the capture is incomplete");
     }
   }
   void Append(const capture::RingMoment& moment,
@@ -60,7 +61,6 @@ class Guest {
   Guest() = default;
   bool Open();
   void Keep(Result<void> result);
-  void GiveUp(const char* why) noexcept;
 
   std::mutex mutex_;
   int pid_ = 0;

@@ -96,8 +96,6 @@ std::optional<std::vector<std::byte>> PatchCubin(UntrustedBytes bytes, const cha
   return std::move(patched->image);
 }
 
-bool IsMarkedPtx(UntrustedBytes bytes) { return patch::MayHoldMarks(bytes); }
-
 // A fatbin without machine code that its PTX shows to be marked.
 void RefusePtxOnly(const cubin::Fatbin& fatbin) {
   for (const cubin::FatbinEntry& entry : fatbin.entries) {
@@ -106,7 +104,7 @@ void RefusePtxOnly(const cubin::Fatbin& fatbin) {
   for (const cubin::FatbinEntry& entry : fatbin.entries) {
     if (entry.kind != cubin::EntryKind::kPtx || entry.uncompressed_size > kMaxUnpacked) continue;
     const auto text = cubin::Decompress(entry);
-    if (!text || !IsMarkedPtx(UntrustedBytes(text->data(), text->size()))) continue;
+    if (!text || !patch::MayHoldMarks(UntrustedBytes(text->data(), text->size()))) continue;
     Say(kPtxOnly);
     if (Guest* guest = Guest::Get()) guest->Note(capture::Severity::kRefusal, -1, kPtxOnly);
     return;
@@ -165,7 +163,7 @@ std::shared_ptr<PatchedImage> PrepareBytes(cubin::ImageKind kind, UntrustedBytes
     case cubin::ImageKind::kFatbin:
       return PatchFatbin(bytes, source);
     case cubin::ImageKind::kPtx:
-      if (IsMarkedPtx(bytes)) Say(kPtxOnly);
+      if (patch::MayHoldMarks(bytes)) Say(kPtxOnly);
       return nullptr;
     default:
       return nullptr;

@@ -1,6 +1,9 @@
 #include "session/ring_image.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "base/bytes.h"
 
 namespace iket::session {
 namespace {
@@ -43,6 +46,34 @@ capture::RingContents ContentsOf(uint32_t ring, const RingHeader& header,
     contents.newer = records.first(at);
   }
   return contents;
+}
+
+Result<void> ReadRings(const ring::Layout& layout, const WindowCopy& copy,
+                       const std::function<void(SmRings)>& visit) {
+  std::vector<std::byte> table(layout.table_bytes());
+  if (auto done = copy.table(table.data(), table.size()); !done) return done;
+  const UntrustedBytes headers(table.data(), table.size());
+  const size_t records_per_ring = layout.ring_bytes / ring::kRecordBytes;
+  const uint64_t bytes_per_sm = uint64_t{ring::kSlotsPerSm} * layout.ring_bytes;
+  for (uint32_t sm = 0; sm < layout.sm_count; ++sm) {
+    SmRings read;
+    for (uint32_t slot = 0; slot < ring::kSlotsPerSm; ++slot) {
+      const uint32_t index = sm * ring::kSlotsPerSm + slot;
+      const auto header = *headers.Read<RingHeader>(uint64_t{index} * ring::kHeaderStride);
+      if (!IsUsed(header)) continue;
+      if (read.records.empty()) {
+        read.records.resize(records_per_ring * ring::kSlotsPerSm);
+        if (auto done = copy.rings(read.records.data(), sm * bytes_per_sm, bytes_per_sm); !done) {
+          return done;
+        }
+      }
+      read.rings.push_back(
+          ContentsOf(index, header,
+                     std::span(read.records).subspan(slot * records_per_ring, records_per_ring)));
+    }
+    if (!read.rings.empty()) visit(std::move(read));
+  }
+  return {};
 }
 
 }  // namespace iket::session

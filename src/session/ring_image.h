@@ -1,12 +1,16 @@
 // ring_image.h: which bytes of ring memory belong into a capture.
 //
-// Pure functions over a copy of the table and of one ring. The bytes come from a GPU, perhaps while
-// warps still write, and are taken as they are; `trace` judges them.
+// The bytes come from a GPU, perhaps while warps still write, and are taken as they are; `trace`
+// judges them. Who can reach the memory, the guest or its supervisor, hands in how to copy it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <vector>
 
+#include "base/error.h"
 #include "capture/content.h"
 #include "ring/layout.h"
 
@@ -20,5 +24,22 @@ bool IsUsed(const ring::RingHeader& header);
 // `written` is the cursor plus the ring's size and the reader finds the end by the clocks.
 capture::RingContents ContentsOf(uint32_t ring, const ring::RingHeader& header,
                                  std::span<const ring::Record> untrusted_records);
+
+// How to copy bytes of a window to the host, from an offset into its table or its rings.
+struct WindowCopy {
+  std::function<Result<void>(void* to, size_t bytes)> table;
+  std::function<Result<void>(void* to, uint64_t offset, size_t bytes)> rings;
+};
+
+// The used rings of one SM; `rings` point into `records`, which moves along.
+struct SmRings {
+  std::vector<ring::Record> records;
+  std::vector<capture::RingContents> rings;
+};
+
+// Reads the table, then the rings of each SM that was used, one SM (some MiB) at a time, and hands
+// them to `visit`. Ends with the first error of a copy.
+Result<void> ReadRings(const ring::Layout& layout, const WindowCopy& copy,
+                       const std::function<void(SmRings)>& visit);
 
 }  // namespace iket::session

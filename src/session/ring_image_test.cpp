@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <utility>
 #include <vector>
 
 namespace iket::session {
@@ -155,6 +157,64 @@ TEST(ContentsOf, AHeaderOfAnyBytesStaysInsideTheRing) {
     EXPECT_LE((contents.older.size() + contents.newer.size()) * ring::kRecordBytes,
               contents.written);
   }
+}
+
+// A window of two SMs in host memory, of which one warp slot of the second was used.
+class WindowTest : public ::testing::Test {
+ protected:
+  WindowTest() : table_(layout_.table_bytes()), rings_(layout_.rings_bytes()) {
+    RingHeader header{};
+    header.cursor = 2 * ring::kRecordBytes;
+    header.end_clock = 900;
+    std::memcpy(&table_[kUsed * ring::kHeaderStride], &header, sizeof header);
+    const Record records[2] = {{100, ring::BeginTag(3), 0, 0}, {7, ring::kTagIdentity, 0, 1}};
+    std::memcpy(&rings_[kUsed * layout_.ring_bytes], records, sizeof records);
+  }
+
+  WindowCopy Copy() {
+    return {.table =
+                [this](void* to, size_t bytes) {
+                  std::memcpy(to, table_.data(), bytes);
+                  return Result<void>();
+                },
+            .rings =
+                [this](void* to, uint64_t offset, size_t bytes) {
+                  copied_.push_back(offset);
+                  std::memcpy(to, &rings_[offset], bytes);
+                  return Result<void>();
+                }};
+  }
+
+  static constexpr uint32_t kUsed = ring::kSlotsPerSm + 5;
+  const ring::Layout layout_ = *ring::MakeLayout(4096, 2);
+  std::vector<std::byte> table_;
+  std::vector<std::byte> rings_;
+  std::vector<uint64_t> copied_;
+};
+
+TEST_F(WindowTest, ReadsOnlyWhatWasUsed) {
+  std::vector<SmRings> read;
+  ASSERT_TRUE(ReadRings(layout_, Copy(), [&](SmRings sm) { read.push_back(std::move(sm)); }));
+  EXPECT_EQ(copied_, std::vector<uint64_t>{uint64_t{ring::kSlotsPerSm} * 4096});
+  ASSERT_EQ(read.size(), 1u);
+  ASSERT_EQ(read[0].rings.size(), 1u);
+  const capture::RingContents& contents = read[0].rings[0];
+  EXPECT_EQ(contents.ring, kUsed);
+  EXPECT_EQ(contents.header.end_clock, 900u);
+  ASSERT_EQ(contents.newer.size(), 2u);
+  EXPECT_EQ(contents.newer[0].clock, 100u);
+}
+
+TEST_F(WindowTest, EndsWithTheErrorOfACopy) {
+  WindowCopy copy = Copy();
+  copy.rings = [](void*, uint64_t, size_t) -> Result<void> {
+    return Fail(ErrorKind::kSystem, "gone");
+  };
+  size_t visits = 0;
+  const auto done = ReadRings(layout_, copy, [&](SmRings) { ++visits; });
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().message, "gone");
+  EXPECT_EQ(visits, 0u);
 }
 
 }  // namespace

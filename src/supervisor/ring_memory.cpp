@@ -1,8 +1,8 @@
 #include "supervisor/ring_memory.h"
 
+#include <utility>
 #include <vector>
 
-#include "base/bytes.h"
 #include "session/finish.h"
 #include "session/ring_image.h"
 
@@ -109,32 +109,19 @@ Result<void> AppendRingMemory(const Driver& driver, const session::RingMemory& u
                            .live = live,
                            .number = moment,
                            .begin_ns = session::NowNs()};
-  std::vector<std::byte> headers(layout->table_bytes());
-  if (auto done = table.Copy(headers.data(), 0, headers.size()); !done) return done;
-
-  // One SM at a time: a copy of some MiB, and only of SMs that were used.
-  const size_t records_per_ring = layout->ring_bytes / ring::kRecordBytes;
-  std::vector<std::vector<ring::Record>> memory;
+  std::vector<session::SmRings> memory;
+  const session::WindowCopy copy{
+      .table = [&](void* to, size_t bytes) { return table.Copy(to, 0, bytes); },
+      .rings = [&](void* to, uint64_t offset,
+                   size_t bytes) { return rings.Copy(to, offset, bytes); }};
+  if (auto done = session::ReadRings(
+          *layout, copy, [&memory](session::SmRings read) { memory.push_back(std::move(read)); });
+      !done) {
+    return done;
+  }
   std::vector<capture::RingContents> contents;
-  for (uint32_t sm = 0; sm < layout->sm_count; ++sm) {
-    std::vector<ring::Record> records;
-    for (uint32_t slot = 0; slot < ring::kSlotsPerSm; ++slot) {
-      const uint32_t index = sm * ring::kSlotsPerSm + slot;
-      const auto header = *UntrustedBytes(headers.data(), headers.size())
-                               .Read<ring::RingHeader>(uint64_t{index} * ring::kHeaderStride);
-      if (!session::IsUsed(header)) continue;
-      if (records.empty()) {
-        records.resize(records_per_ring * ring::kSlotsPerSm);
-        const uint64_t offset = uint64_t{sm} * ring::kSlotsPerSm * layout->ring_bytes;
-        if (auto done = rings.Copy(records.data(), offset, records.size() * ring::kRecordBytes);
-            !done) {
-          return done;
-        }
-      }
-      contents.push_back(session::ContentsOf(
-          index, header, std::span(records).subspan(slot * records_per_ring, records_per_ring)));
-    }
-    if (!records.empty()) memory.push_back(std::move(records));
+  for (const session::SmRings& read : memory) {
+    contents.insert(contents.end(), read.rings.begin(), read.rings.end());
   }
   if (contents.empty()) return {};
   return writer.Append(when, contents);
