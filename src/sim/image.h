@@ -17,10 +17,10 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "sim/address_space.h"
+#include "sim/op.h"
 
 namespace iket::sim {
 
-struct Op;
 class Image;
 
 struct Dim3 {
@@ -70,11 +70,15 @@ class Image {
   std::optional<Global> FindGlobal(std::string_view name) const;
 
   // For the machine. -----------------------------------------------------------------------------
-  std::span<const Op> code() const { return code_; }
+  std::span<const Op> code() const;
+  // Functions of the driver that the code calls, in the order of their instructions.
+  std::span<const std::string> native_names() const { return native_names_; }
   // Code addresses, as function pointers hold them: instruction n is at code_base() + 16 n.
   uint64_t code_base() const { return code_base_; }
   // Constants of a bank other than 0 as a kernel sees them; empty if it has none.
   std::span<const std::byte> Constants(uint32_t bank, const Kernel& kernel) const;
+  // Rows of a register file that no instruction of the image reaches past.
+  uint32_t register_rows() const { return register_rows_; }
   // Where an instruction stands: the name of its function and the offset in its section.
   struct Place {
     std::string_view function;
@@ -94,7 +98,7 @@ class Image {
   struct CodeRange {
     uint32_t first = 0, end = 0;  // instructions
     std::string name;
-    uint32_t section = 0;
+    uint32_t section = 0;  // first instruction of its section
   };
 
   AddressSpace* space_;
@@ -102,7 +106,9 @@ class Image {
   std::map<std::string, Global, std::less<>> globals_;
   std::vector<Piece> pieces_;
   std::vector<Op> code_;
+  std::vector<std::string> native_names_;
   uint64_t code_base_ = 0;
+  uint32_t register_rows_ = 0;
   std::vector<CodeRange> functions_;     // by first; those of a section before those inside them
   std::map<uint32_t, Piece> constants_;  // by bank, of the module (3, 4, ...)
   std::map<std::pair<uint32_t, uint32_t>, std::vector<std::byte>> kernel_constants_;  // bank, entry
