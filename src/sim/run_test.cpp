@@ -47,7 +47,7 @@ void CheckGemm(Device& device, const Image& image) {
   }
   EXPECT_RUNS(device.Launch(image, gemm, {2}, {384}, 200 * 1024, da, db, dc, m, n, k));
   EXPECT_RUNS(
-      device.Launch(image, "GemmCheck", {16, 16}, {16, 16}, 0, da, db, dc, m, n, k, mismatches));
+      device.Launch(image, "GemmCheck", {8, 8}, {32, 32}, 0, da, db, dc, m, n, k, mismatches));
   EXPECT_EQ(device.Download<uint32_t>(mismatches, 1)[0], 0u);
 }
 
@@ -81,8 +81,9 @@ PatchedImage LoadPatched(Device& device, const std::string& name) {
   const uint64_t reserved =
       device.space.Reserve(ring::kWindowAlignment + rings, ring::kWindowAlignment).value();
   result.base = reserved + ring::kWindowAlignment;
-  const uint64_t start = result.base - table;
-  EXPECT_TRUE(device.space.Map(start, table + rings, AllocateHostMemory(table + rings).value()));
+  const uint64_t start = result.base - ring::kTableOffset;
+  EXPECT_TRUE(device.space.Map(start, table, AllocateHostMemory(table).value()));
+  EXPECT_TRUE(device.space.Map(result.base, rings, AllocateHostMemory(rings).value()));
   const auto window = result.image->FindGlobal(patch::kWindowSymbol);
   EXPECT_TRUE(window.has_value());
   std::memcpy(device.space.Find(window->address, 8), &result.base, 8);
