@@ -300,6 +300,18 @@ CUresult cuCtxSetCacheConfig(CUfunc_cache config) {
   });
 }
 
+// Banks of shared memory have had one width since sm_50.
+CUresult cuCtxGetSharedMemConfig(CUsharedconfig* config) {
+  return ContextCall([&](Context&) {
+    if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuCtxSetSharedMemConfig(CUsharedconfig) {
+  return ContextCall([](Context&) { return CUDA_SUCCESS; });
+}
+
 CUresult cuCtxResetPersistingL2Cache() {
   return ContextCall([](Context&) { return CUDA_SUCCESS; });
 }

@@ -163,6 +163,10 @@ CUresult cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache config) {
   });
 }
 
+CUresult cuFuncSetSharedMemConfig(CUfunction handle, CUsharedconfig) {
+  return FunctionCall(handle, [](Function&) { return CUDA_SUCCESS; });
+}
+
 CUresult cuFuncGetModule(CUmodule* module, CUfunction handle) {
   return FunctionCall(handle, [&](Function& function) {
     if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;

@@ -15,6 +15,8 @@ namespace iket::simdriver {
 namespace {
 
 constexpr uint64_t kAlignment = 512;
+// Between two allocations, so that an access behind the end of one faults.
+constexpr uint64_t kGap = 65536;
 constexpr uint64_t kPage = 4096;
 // A file that another process could cut would fault whoever reads it.
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
@@ -57,14 +59,13 @@ void Enter(const Allocation& allocation) {
 
 // Gives the addresses and the memory back. What is not there is no error of the caller's.
 void Forget(const Allocation& allocation) {
-  const uint64_t bytes = RoundUp(allocation.size, kAlignment);
   uint64_t start = allocation.address;
-  uint64_t mapped = bytes;
+  uint64_t mapped = allocation.size;
   if (allocation.on_host() || allocation.kind == Allocation::Kind::kManaged) {
     start = allocation.address / kPage * kPage;
     mapped = RoundUp(allocation.address + allocation.size, kPage) - start;
   } else {
-    g_device_bytes -= bytes;
+    g_device_bytes -= RoundUp(allocation.size, kAlignment);
   }
   // Both succeed: the book says that they are there.
   if (Addresses().Unmap(start, mapped)) (void)Addresses().Release(start);
@@ -96,8 +97,9 @@ CUresult AllocateOnDevice(size_t bytes, uint64_t* address) {
   const uint64_t rounded = RoundUp(bytes, kAlignment);
   if (!TakeDeviceBytes(rounded)) return CUDA_ERROR_OUT_OF_MEMORY;
   auto memory = sim::AllocateHostMemory(rounded);
-  const auto reserved = Addresses().Reserve(rounded, kAlignment);
-  if (memory && reserved && Addresses().Map(*reserved, rounded, std::move(*memory))) {
+  const auto reserved = Addresses().Reserve(rounded + kGap, kAlignment);
+  // To the byte: what reads or writes past the end is told.
+  if (memory && reserved && Addresses().Map(*reserved, bytes, std::move(*memory))) {
     *address = *reserved;
     return CUDA_SUCCESS;
   }

@@ -69,8 +69,14 @@ class CallbackOperation : public Operation {
 // A word of memory that the stream writes, or waits for.
 class WordOperation : public Operation {
  public:
-  WordOperation(bool wait, CUdeviceptr address, uint64_t value, unsigned size, unsigned flags)
-      : wait_(wait), address_(address), value_(value), size_(size), flags_(flags) {}
+  WordOperation(std::weak_ptr<Context> context, bool wait, CUdeviceptr address, uint64_t value,
+                unsigned size, unsigned flags)
+      : context_(std::move(context)),
+        wait_(wait),
+        address_(address),
+        value_(value),
+        size_(size),
+        flags_(flags) {}
   CUgraphNodeType type() const override { return CU_GRAPH_NODE_TYPE_BATCH_MEM_OP; }
   CUresult Run() const override {
     for (;;) {
@@ -78,7 +84,10 @@ class WordOperation : public Operation {
       if (word == nullptr) return CUDA_ERROR_ILLEGAL_ADDRESS;
       const bool done = size_ == 4 ? Touch(reinterpret_cast<uint32_t*>(word))
                                    : Touch(reinterpret_cast<uint64_t*>(word));
-      if (done || ProcessEnds()) return CUDA_SUCCESS;
+      // Who would have written the word may have failed.
+      const auto context = context_.lock();
+      const bool hopeless = context == nullptr || context->error() != CUDA_SUCCESS;
+      if (done || hopeless || ProcessEnds()) return CUDA_SUCCESS;
       std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
   }
@@ -104,6 +113,7 @@ class WordOperation : public Operation {
     }
   }
 
+  std::weak_ptr<Context> context_;
   bool wait_;
   CUdeviceptr address_;
   uint64_t value_;
@@ -114,11 +124,12 @@ class WordOperation : public Operation {
 CUresult Word(CUstream stream, bool wait, CUdeviceptr address, uint64_t value, unsigned size,
               unsigned flags) {
   return ContextCall([&](Context& context) {
-    if (address % size != 0 || Addresses().Find(address, size) == nullptr) {
+    if (address % size != 0 || (flags & ~3u) != 0 || Addresses().Find(address, size) == nullptr) {
       return CUDA_ERROR_INVALID_VALUE;
     }
     return Issue(context, stream,
-                 std::make_shared<WordOperation>(wait, address, value, size, flags));
+                 std::make_shared<WordOperation>(context.weak_from_this(), wait, address, value,
+                                                 size, flags));
   });
 }
 
@@ -271,6 +282,13 @@ CUresult cuStreamSetAttribute(CUstream handle, CUstreamAttrID attribute,
                           attribute == CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY ||
                           attribute == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW;
     return harmless ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+  });
+}
+
+// Priorities alone, which a program cannot change after all.
+CUresult cuStreamCopyAttributes(CUstream to, CUstream from) {
+  return StreamCall(to, [&](Context& context, const auto&) {
+    return context.FindStream(from) != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   });
 }
 
