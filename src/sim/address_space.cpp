@@ -8,6 +8,12 @@
 #include <iterator>
 
 namespace iket::sim {
+namespace {
+
+// What stays free behind a reservation, so that running over its end is noticed.
+constexpr uint64_t kGap = 4096;
+
+}  // namespace
 
 Result<HostMemory> AllocateHostMemory(uint64_t size) {
   void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE,
@@ -42,8 +48,8 @@ Result<uint64_t> AddressSpace::Reserve(uint64_t size, uint64_t alignment, uint64
   }
   uint64_t address = (kFirstAddress + alignment - 1) & ~(alignment - 1);
   for (auto it = reserved_.lower_bound(kFirstAddress); it != reserved_.end(); ++it) {
-    if (address + size <= it->first) break;
-    address = std::max(address, (it->first + it->second + alignment - 1) & ~(alignment - 1));
+    if (address + size + kGap <= it->first) break;
+    address = std::max(address, (it->first + it->second + kGap + alignment - 1) & ~(alignment - 1));
   }
   if (address > kLastAddress || size > kLastAddress - address || !is_free(address)) {
     return Fail(ErrorKind::kSystem, "no {} bytes of device addresses are free", size);

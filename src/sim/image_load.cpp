@@ -25,6 +25,10 @@ constexpr uint32_t kRelocInstructionLow = 56;   // R_CUDA_ABS32_LO_32
 constexpr uint32_t kRelocInstructionHigh = 57;  // R_CUDA_ABS32_HI_32
 constexpr uint32_t kRelocCall = 75;             // R_CUDA_ABS55_16_34
 
+bool IsUndefined(const cubin::Symbol& symbol) {
+  return symbol.section == cubin::kSectionIndexUndefined;
+}
+
 std::optional<uint32_t> ConstantBank(uint32_t section_type) {
   if (section_type < cubin::kSectionCudaConstant0) return std::nullopt;
   const uint32_t bank = section_type - cubin::kSectionCudaConstant0;
@@ -160,8 +164,7 @@ Result<void> ImageLoader::PlaceCode() {
   }
   // Functions that the driver provides stand behind the code, one instruction each.
   for (const cubin::Symbol& symbol : file_.symbols()) {
-    if (!symbol.has_section && symbol.section == cubin::kSectionIndexUndefined &&
-        symbol.type == cubin::kSymbolFunction && !symbol.name.empty()) {
+    if (IsUndefined(symbol) && symbol.type == cubin::kSymbolFunction && !symbol.name.empty()) {
       native_.emplace_back(symbol.name);
     }
   }
@@ -196,7 +199,7 @@ Result<uint64_t> ImageLoader::AddressOf(uint32_t number) {
                 file_.symbols().size());
   }
   const cubin::Symbol& symbol = file_.symbols()[number];
-  if (symbol.has_section) {
+  if (!IsUndefined(symbol) && symbol.has_section) {
     const auto found = section_address_.find(symbol.section);
     if (found != section_address_.end()) return found->second + symbol.value;
     return symbol.value;  // shared memory, and what is not loaded

@@ -2,15 +2,12 @@
 // host's, records against what the source says.
 #include <gtest/gtest.h>
 
-#include <map>
+#include <algorithm>
+#include <cmath>
 
-#include "cubin/image.h"
-#include "patch/patch.h"
-#include "patch/window_constant.h"
-#include "ring/layout.h"
-#include "sim/float_ops.h"
 #include "sim/half.h"
 #include "sim/testing.h"
+#include "sim/testing_patched.h"
 
 namespace iket::sim::testing {
 namespace {
@@ -56,86 +53,39 @@ TEST_P(Examples, GemmComputes) {
   CheckGemm(device, device.Load("gemm_mma" + GetParam() + ".cubin"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Forms, Examples, ::testing::Values("", "_marked"),
-                         [](const auto& form) { return form.param.empty() ? "clean" : "marked"; });
+INSTANTIATE_TEST_SUITE_P(Forms, Examples, ::testing::Values("", "_marked", "_debug"),
+                         [](const auto& form) {
+                           return form.param.empty() ? "clean" : form.param.substr(1);
+                         });
 
 // ---- patched -----------------------------------------------------------------------------------
 constexpr uint32_t kRingBytes = 1 << 16;
 
-// Loads the patched form of a cubin and maps its window; returns where the window is.
-struct PatchedImage {
-  const Image* image = nullptr;
-  ring::Layout layout;
-  uint64_t base = 0;
-};
-PatchedImage LoadPatched(Device& device, const std::string& name) {
-  PatchedImage result;
-  result.layout = ring::MakeLayout(kRingBytes, DeviceModel{}.sm_count).value();
-  const auto bytes = ReadFile(IKET_BINARY_DIR "/src/sim/" + name);
-  const auto original = cubin::Image::Parse(UntrustedBytes(bytes)).value();
-  const auto patched = patch::PatchImage(original, {.layout = result.layout}).value();
-  EXPECT_TRUE(patched.image.has_value());
-  result.image = &device.LoadBytes(*patched.image);
-  // The table lies before the base, whose low word is 0.
-  const uint64_t table = result.layout.table_bytes(), rings = result.layout.rings_bytes();
-  const uint64_t reserved =
-      device.space.Reserve(ring::kWindowAlignment + rings, ring::kWindowAlignment).value();
-  result.base = reserved + ring::kWindowAlignment;
-  const uint64_t start = result.base - ring::kTableOffset;
-  EXPECT_TRUE(device.space.Map(start, table, AllocateHostMemory(table).value()));
-  EXPECT_TRUE(device.space.Map(result.base, rings, AllocateHostMemory(rings).value()));
-  const auto window = result.image->FindGlobal(patch::kWindowSymbol);
-  EXPECT_TRUE(window.has_value());
-  std::memcpy(device.space.Find(window->address, 8), &result.base, 8);
-  return result;
-}
-
-// How often each tag (the second word of a record) was written, over all rings.
-std::map<uint32_t, uint32_t> CountTags(Device& device, const PatchedImage& patched) {
-  std::map<uint32_t, uint32_t> counts;
-  for (uint32_t ring = 0; ring < patched.layout.ring_count(); ++ring) {
-    const auto words =
-        device.Download<uint32_t>(patched.base + uint64_t{ring} * kRingBytes, kRingBytes / 4);
-    for (size_t i = 0; i < words.size(); i += 4) {
-      if (words[i] != 0 || words[i + 1] != 0) ++counts[words[i + 1]];
-    }
-  }
-  return counts;
-}
-
 TEST(Patched, SaxpyComputesAndRecords) {
   Device device;
-  const PatchedImage patched = LoadPatched(device, "saxpy_marked.cubin");
-  CheckSaxpy(device, *patched.image, 5000);
-  uint32_t begins = 0, identities = 0, events = 0;
-  for (const auto& [tag, count] : CountTags(device, patched)) {
-    if ((tag >> 31) == 0) {
-      events += count;
-    } else if ((tag & 0xc00) == 0x400) {
-      begins += count;
-    } else {
-      identities += count;
-    }
-  }
-  EXPECT_EQ(begins, 28u);
-  EXPECT_EQ(identities, 28u);
-  // What each warp marks: "first element", and for each step of its loop four marks, and "last"
-  // once. Lanes of a warp do not diverge but for its last step.
-  const int stride = 7 * 128, n = 5000;
+  const PatchedImage patched = LoadPatched(device, "saxpy_marked.cubin", kRingBytes);
+  const int n = 5000, stride = 7 * 128;
+  CheckSaxpy(device, *patched.image, n);
+  // What each warp marks: "first element"; for each step of its loop four marks, and "last" if it
+  // is that for any lane. Lanes that leave the loop early wait for the others.
   uint32_t expected = 0;
   for (int warp = 0; warp < 28; ++warp) {
     ++expected;
-    for (int i = 32 * warp; i < n; i += stride) expected += 4 + (n - i <= stride ? 1 : 0);
+    for (int i = 32 * warp; i < n; i += stride) {
+      expected += 4 + (n - std::min(i + 31, n - 1) <= stride ? 1 : 0);
+    }
   }
-  EXPECT_NEAR(events, expected, 40);
-  EXPECT_GE(events, expected);
+  const Records records = ReadRecords(device, patched);
+  EXPECT_EQ(records.begins, 28u);
+  EXPECT_EQ(records.identities, 28u);
+  EXPECT_EQ(records.events, expected);
 }
 
 TEST(Patched, GemmComputesAndRecords) {
   Device device;
-  const PatchedImage patched = LoadPatched(device, "gemm_mma_marked.cubin");
+  const PatchedImage patched = LoadPatched(device, "gemm_mma_marked.cubin", kRingBytes);
   CheckGemm(device, *patched.image);
-  EXPECT_GT(CountTags(device, patched).size(), 4u);
+  EXPECT_GT(ReadRecords(device, patched).by_id.size(), 4u);
 }
 
 }  // namespace
