@@ -89,15 +89,16 @@ uint64_t RowAddress(Warp& warp, const Op& op, uint32_t uniform_at, uint32_t lane
 void Ldsm(Warp& warp, const Op& op) {
   const uint32_t count = 1u << Bits(op, 72, 2);
   const bool transposed = Bits(op, 78, 2) == 1;
+  // All is read before anything is written: the addresses may stand in a register of the result.
+  uint16_t tiles[4][8][8];
+  for (uint32_t lane = 0; lane < 8 * count; ++lane) {
+    const std::byte* const bytes =
+        Access(warp, Space::kShared, lane, RowAddress(warp, op, 32, lane), 16, false);
+    if (bytes == nullptr) return;
+    std::memcpy(tiles[lane / 8][lane % 8], bytes, 16);
+  }
   for (uint32_t m = 0; m < count; ++m) {
-    uint16_t tile[8][8];
-    for (uint32_t r = 0; r < 8; ++r) {
-      const uint32_t lane = 8 * m + r;
-      const std::byte* const bytes =
-          Access(warp, Space::kShared, lane, RowAddress(warp, op, 32, lane), 16, false);
-      if (bytes == nullptr) return;
-      std::memcpy(tile[r], bytes, 16);
-    }
+    const auto& tile = tiles[m];
     LaneWords out;
     for (uint32_t lane = 0; lane < kLanes; ++lane) {
       const uint32_t g = lane / 4, t = 2 * (lane % 4);

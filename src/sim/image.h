@@ -77,6 +77,11 @@ class Image {
   uint64_t code_base() const { return code_base_; }
   // Constants of a bank other than 0 as a kernel sees them; empty if it has none.
   std::span<const std::byte> Constants(uint32_t bank, const Kernel& kernel) const;
+  // The device address of a bank of the module; 0 if there is none.
+  uint64_t ConstantAddress(uint32_t bank) const {
+    const auto found = constants_.find(bank);
+    return found == constants_.end() ? 0 : found->second.address;
+  }
   // Rows of a register file that no instruction of the image reaches past.
   uint32_t register_rows() const { return register_rows_; }
   // Where an instruction stands: the name of its function and the offset in its section.
