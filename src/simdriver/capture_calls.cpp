@@ -114,8 +114,8 @@ CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus* statu
   return Info(stream, status, id, graph, dependencies, count);
 }
 
-CUresult cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode* dependencies,
-                                           size_t count, unsigned options) {
+CUresult cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode* dependencies, size_t count,
+                                           unsigned options) {
   return Update(stream, dependencies, count, options);
 }
 CUresult cuStreamUpdateCaptureDependencies_v2(CUstream stream, CUgraphNode* dependencies,

@@ -60,7 +60,8 @@ class Context : public std::enable_shared_from_this<Context> {
   void DestroyStream(const std::shared_ptr<Stream>& stream);
 
   // Runs it after what was submitted to the stream before, and after `after`.
-  std::shared_ptr<Completion> Submit(Stream& stream, OperationPtr operation, Completions after = {});
+  std::shared_ptr<Completion> Submit(Stream& stream, OperationPtr operation,
+                                     Completions after = {});
   // What has been submitted to the stream so far; null if that is nothing.
   std::shared_ptr<Completion> Frontier(const Stream& stream);
   // Of all streams.

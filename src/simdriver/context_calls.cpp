@@ -53,9 +53,8 @@ CUresult Pop(CUcontext* handle) {
 }
 
 CUresult Release(CUdevice device) {
-  return Call([&] {
-    return IsDevice(device) ? ReleasePrimaryContext() : CUDA_ERROR_INVALID_DEVICE;
-  });
+  return Call(
+      [&] { return IsDevice(device) ? ReleasePrimaryContext() : CUDA_ERROR_INVALID_DEVICE; });
 }
 
 CUresult Reset(CUdevice device) {

@@ -42,7 +42,8 @@ void Zero(std::byte* piece, uint64_t bytes) {
   const uint64_t first = (start + kPage - 1) / kPage * kPage;
   const uint64_t last = (start + bytes) / kPage * kPage;
   // MADV_REMOVE works on shared memory alone; on private pages it fails and changes nothing.
-  if (bytes < kManyBytes || madvise(reinterpret_cast<void*>(first), last - first, MADV_REMOVE) != 0) {
+  if (bytes < kManyBytes ||
+      madvise(reinterpret_cast<void*>(first), last - first, MADV_REMOVE) != 0) {
     std::memset(piece, 0, bytes);
     return;
   }
@@ -122,11 +123,11 @@ CUresult CopyOperation::Run() const {
 
 CUresult MemsetOperation::Run() const {
   for (size_t row = 0; row < params_.height; ++row) {
-    const bool mapped = ForEachPiece(params_.dst + row * params_.pitch,
-                                     params_.width * params_.elementSize,
-                                     [&](std::byte* piece, uint64_t bytes) {
-                                       Fill(piece, bytes, params_.value, params_.elementSize);
-                                     });
+    const bool mapped =
+        ForEachPiece(params_.dst + row * params_.pitch, params_.width * params_.elementSize,
+                     [&](std::byte* piece, uint64_t bytes) {
+                       Fill(piece, bytes, params_.value, params_.elementSize);
+                     });
     if (!mapped) return CUDA_ERROR_ILLEGAL_ADDRESS;
   }
   return CUDA_SUCCESS;
@@ -141,8 +142,9 @@ CUresult ShapeOfCopy(const CUDA_MEMCPY3D& asked, CopyShape* shape) {
     shape->height = 0;  // nothing to do
     return CUDA_SUCCESS;
   }
-  const Side from{asked.srcMemoryType, asked.srcHost, asked.srcDevice, asked.srcXInBytes, asked.srcY,
-                  asked.srcZ,          asked.srcLOD,  asked.srcPitch,  asked.srcHeight};
+  const Side from{asked.srcMemoryType, asked.srcHost,  asked.srcDevice,
+                  asked.srcXInBytes,   asked.srcY,     asked.srcZ,
+                  asked.srcLOD,        asked.srcPitch, asked.srcHeight};
   const Side to{asked.dstMemoryType, asked.dstHost, asked.dstDevice, asked.dstXInBytes, asked.dstY,
                 asked.dstZ,          asked.dstLOD,  asked.dstPitch,  asked.dstHeight};
   if (const auto error = ReadSide(from, asked, &shape->from)) return *error;

@@ -172,18 +172,14 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontex
   return OnDevice(to, from, bytes, stream, When::kInStream);
 }
 
-CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* copy) {
-  return CopyFlat(copy, nullptr, When::kNow);
-}
+CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* copy) { return CopyFlat(copy, nullptr, When::kNow); }
 CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D* copy) {
   return CopyFlat(copy, nullptr, When::kNow);
 }
 CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* copy, CUstream stream) {
   return CopyFlat(copy, stream, When::kInStream);
 }
-CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D* copy) {
-  return CopySolid(copy, nullptr, When::kNow);
-}
+CUresult cuMemcpy3D_v2(const CUDA_MEMCPY3D* copy) { return CopySolid(copy, nullptr, When::kNow); }
 CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D* copy, CUstream stream) {
   return CopySolid(copy, stream, When::kInStream);
 }

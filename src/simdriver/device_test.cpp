@@ -34,8 +34,7 @@ TEST(Device, HasSm90AndEveryAttributeOfTheHeader) {
     EXPECT_CU(CUDA_SUCCESS,
               CU(cuDeviceGetAttribute)(&value, static_cast<CUdevice_attribute>(i), 0));
   }
-  EXPECT_CU(CUDA_ERROR_INVALID_VALUE,
-            CU(cuDeviceGetAttribute)(&value, CU_DEVICE_ATTRIBUTE_MAX, 0));
+  EXPECT_CU(CUDA_ERROR_INVALID_VALUE, CU(cuDeviceGetAttribute)(&value, CU_DEVICE_ATTRIBUTE_MAX, 0));
 }
 
 TEST(Errors, HaveNamesAndTexts) {

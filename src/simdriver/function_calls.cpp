@@ -73,8 +73,8 @@ CUresult Set(Function& function, CUfunction_attribute attribute, int value) {
   const std::lock_guard lock(settings.mutex);
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: {
-      const int64_t most = int64_t{Model().shared_bytes_per_cta_optin} -
-                           int64_t{function.kernel->static_shared};
+      const int64_t most =
+          int64_t{Model().shared_bytes_per_cta_optin} - int64_t{function.kernel->static_shared};
       if (value < 0 || value > most) return CUDA_ERROR_INVALID_VALUE;
       settings.max_dynamic_shared = value;
       return CUDA_SUCCESS;
@@ -218,8 +218,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* ctas, CUfunct
 }
 
 CUresult cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunction function,
-                                          CUoccupancyB2DSize shared_of, size_t dynamic,
-                                          int limit) {
+                                          CUoccupancyB2DSize shared_of, size_t dynamic, int limit) {
   return BestBlock(grid, block, function, shared_of, dynamic, limit);
 }
 CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, CUfunction function,

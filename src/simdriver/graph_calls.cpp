@@ -208,9 +208,8 @@ CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode* from, const
                                    size_t count) {
   return ChangeEdges(graph, from, to, count, &Graph::Disconnect);
 }
-CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode* from,
-                                      const CUgraphNode* to, const CUgraphEdgeData*,
-                                      size_t count) {
+CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
+                                      const CUgraphEdgeData*, size_t count) {
   return ChangeEdges(graph, from, to, count, &Graph::Disconnect);
 }
 

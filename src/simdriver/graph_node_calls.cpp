@@ -19,8 +19,7 @@ namespace {
 CUresult MakeKernel(Context& context, CUfunction function, const LaunchShape& shape, void** params,
                     void** extra, OperationPtr* made) {
   std::shared_ptr<const KernelOperation> kernel;
-  const CUresult result =
-      KernelOperation::Make(context, function, shape, params, extra, &kernel);
+  const CUresult result = KernelOperation::Make(context, function, shape, params, extra, &kernel);
   *made = std::move(kernel);
   return result;
 }

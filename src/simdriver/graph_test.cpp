@@ -164,12 +164,11 @@ TEST_F(Graph, NodesOfEveryKind) {
     int* copied;
     int seen = 0;
   } seen{&copied};
-  const CUDA_HOST_NODE_PARAMS host{
-      [](void* data) {
-        auto* to = static_cast<Seen*>(data);
-        to->seen = *to->copied;
-      },
-      &seen};
+  const CUDA_HOST_NODE_PARAMS host{[](void* data) {
+                                     auto* to = static_cast<Seen*>(data);
+                                     to->seen = *to->copied;
+                                   },
+                                   &seen};
   ASSERT_CU(CU(cuGraphAddHostNode)(&host_node, graph, &copy_node, 1, &host));
   ASSERT_CU(CU(cuGraphAddEmptyNode)(&empty_node, graph, &host_node, 1));
   // A graph of its own as one node.

@@ -89,8 +89,8 @@ CUresult CheckShape(const Function& function, LaunchShape& shape) {
                                                     : CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
   }
   const sim::Dim3& required = kernel.required_block;
-  if (required.x != 0 && (required.x != shape.block.x || required.y != shape.block.y ||
-                          required.z != shape.block.z)) {
+  if (required.x != 0 &&
+      (required.x != shape.block.x || required.y != shape.block.y || required.z != shape.block.z)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   int setting = -1;

@@ -41,7 +41,8 @@ TEST_F(Module, ConstantsAreSetThroughTheirAddress) {
   for (int by : {3, 11}) {
     if (by != 3) ASSERT_CU(CU(cuMemcpyHtoD)(factor, &by, 4));
     void* params[] = {&out, &in, &n};
-    ASSERT_CU(CU(cuLaunchKernel)(Function("Scale"), 4, 1, 1, 32, 1, 1, 0, nullptr, params, nullptr));
+    ASSERT_CU(
+        CU(cuLaunchKernel)(Function("Scale"), 4, 1, 1, 32, 1, 1, 0, nullptr, params, nullptr));
     std::vector<int> to(kCount);
     ASSERT_CU(CU(cuMemcpyDtoH)(to.data(), out, kCount * 4));
     for (int i = 0; i < kCount; ++i) ASSERT_EQ(to[i], (i + 1) * by);
@@ -97,17 +98,17 @@ TEST_F(Module, LaunchesThatCannotRunAreRefused) {
   EXPECT_CU(CUDA_ERROR_INVALID_VALUE, launch("Increment", 1, 1025, 0));
   EXPECT_CU(CUDA_ERROR_INVALID_VALUE, launch("Bounded", 1, 65, 0));
   EXPECT_CU(CUDA_SUCCESS, launch("Bounded", 1, 64, 0));
-  EXPECT_CU(CUDA_ERROR_INVALID_HANDLE, CU(cuLaunchKernel)(nullptr, 1, 1, 1, 1, 1, 1, 0, nullptr,
-                                                          nullptr, nullptr));
+  EXPECT_CU(CUDA_ERROR_INVALID_HANDLE,
+            CU(cuLaunchKernel)(nullptr, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr));
   // 48 KiB without asking for more.
   n = 40000;
   EXPECT_CU(CUDA_ERROR_INVALID_VALUE, launch("DynamicShared", 1, 1, 160000));
   const CUfunction dynamic = Function("DynamicShared");
-  EXPECT_CU(CUDA_ERROR_INVALID_VALUE,
-            CU(cuFuncSetAttribute)(dynamic, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                   300000));
-  ASSERT_CU(CU(cuFuncSetAttribute)(dynamic, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                   160000));
+  EXPECT_CU(
+      CUDA_ERROR_INVALID_VALUE,
+      CU(cuFuncSetAttribute)(dynamic, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 300000));
+  ASSERT_CU(
+      CU(cuFuncSetAttribute)(dynamic, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 160000));
   ASSERT_CU(launch("DynamicShared", 1, 1, 160000));
   int value = 0;
   ASSERT_CU(CU(cuMemcpyDtoH)(&value, to, 4));
@@ -144,11 +145,11 @@ TEST_F(Module, CooperativeLaunchesMustFit) {
   ASSERT_CU(CU(cuMemAlloc)(&to, 4096));
   void* params[] = {&to};
   const CUfunction bounded = Function("Bounded");
-  EXPECT_CU(CUDA_SUCCESS, CU(cuLaunchCooperativeKernel)(bounded, 8, 1, 1, 64, 1, 1, 0, nullptr,
-                                                        params));
-  EXPECT_CU(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
-            CU(cuLaunchCooperativeKernel)(bounded, 32 * 132 + 1, 1, 1, 64, 1, 1, 0, nullptr,
-                                          params));
+  EXPECT_CU(CUDA_SUCCESS,
+            CU(cuLaunchCooperativeKernel)(bounded, 8, 1, 1, 64, 1, 1, 0, nullptr, params));
+  EXPECT_CU(
+      CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
+      CU(cuLaunchCooperativeKernel)(bounded, 32 * 132 + 1, 1, 1, 64, 1, 1, 0, nullptr, params));
   CUlaunchAttribute cooperative{};
   cooperative.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
   cooperative.value.cooperative = 1;
@@ -171,7 +172,8 @@ using Library = WithContext;
 TEST_F(Library, KernelsRunInEveryContext) {
   const auto image = ReadFile(KernelFile("testing_kernels.fatbin"));
   CUlibrary library = nullptr;
-  ASSERT_CU(CU(cuLibraryLoadData)(&library, image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
+  ASSERT_CU(
+      CU(cuLibraryLoadData)(&library, image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
   CUkernel kernel = nullptr;
   ASSERT_CU(CU(cuLibraryGetKernel)(&kernel, library, "AddToCounter"));
   EXPECT_CU(CUDA_ERROR_NOT_FOUND, CU(cuLibraryGetKernel)(&kernel, library, "no"));
@@ -197,8 +199,8 @@ TEST_F(Library, KernelsRunInEveryContext) {
   EXPECT_EQ(counter(), 9);
   ASSERT_CU(CU(cuCtxCreate)(&other, nullptr, 0, device));
   EXPECT_EQ(counter(), 7);  // each context has its own variables
-  EXPECT_CU(CUDA_ERROR_INVALID_HANDLE, CU(cuLaunchKernel)(function, 1, 1, 1, 1, 1, 1, 0, nullptr,
-                                                          params, nullptr));
+  EXPECT_CU(CUDA_ERROR_INVALID_HANDLE,
+            CU(cuLaunchKernel)(function, 1, 1, 1, 1, 1, 1, 0, nullptr, params, nullptr));
   ASSERT_CU(CU(cuCtxDestroy)(other));
   EXPECT_EQ(counter(), 9);
   unsigned count = 0;

@@ -131,8 +131,7 @@ Result<std::shared_ptr<PhysicalMemory>> PhysicalMemory::Create(
   memory->size_ = bytes;
   memory->properties_ = properties;
   memory->descriptor_ = memfd_create("iket-sim", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (memory->descriptor_ < 0 ||
-      ftruncate(memory->descriptor_, static_cast<off_t>(bytes)) != 0 ||
+  if (memory->descriptor_ < 0 || ftruncate(memory->descriptor_, static_cast<off_t>(bytes)) != 0 ||
       fcntl(memory->descriptor_, F_ADD_SEALS, kSeals) != 0) {
     return Fail(ErrorKind::kSystem, "no shared memory of {} bytes: {}", bytes,
                 std::strerror(errno));
@@ -144,7 +143,7 @@ Result<std::shared_ptr<PhysicalMemory>> PhysicalMemory::Create(
 Result<std::shared_ptr<PhysicalMemory>> PhysicalMemory::Import(int untrusted_descriptor) {
   std::shared_ptr<PhysicalMemory> memory(new PhysicalMemory);
   memory->descriptor_ = fcntl(untrusted_descriptor, F_DUPFD_CLOEXEC, 0);
-  struct stat status {};
+  struct stat status{};
   if (memory->descriptor_ < 0 || fstat(memory->descriptor_, &status) != 0 || status.st_size <= 0 ||
       (fcntl(memory->descriptor_, F_GET_SEALS) & kSeals) != kSeals) {
     return Fail(ErrorKind::kUsage, "the descriptor is no exported memory of a software device");
@@ -172,8 +171,8 @@ CUresult Allocate(Allocation::Kind kind, size_t bytes, const Context& context, u
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   if (bytes > (uint64_t{1} << 46)) return CUDA_ERROR_OUT_OF_MEMORY;
   const bool on_host = kind == Allocation::Kind::kHost || kind == Allocation::Kind::kManaged;
-  const CUresult result = on_host ? AllocateOnHost(bytes, address)
-                                  : AllocateOnDevice(bytes, address);
+  const CUresult result =
+      on_host ? AllocateOnHost(bytes, address) : AllocateOnDevice(bytes, address);
   if (result != CUDA_SUCCESS) return result;
   Enter({.kind = kind,
          .address = *address,

@@ -38,7 +38,8 @@ CUresult CheckCubin(const char* call, UntrustedBytes bytes, std::vector<std::byt
 }
 
 CUresult RefusePtx(const char* call) {
-  Refuse(call, std::string("the code is PTX only, and there is no PTX compiler here; ") + kBuildFor);
+  Refuse(call,
+         std::string("the code is PTX only, and there is no PTX compiler here; ") + kBuildFor);
   return CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
 }
 
@@ -65,7 +66,8 @@ CUresult FindInFatbin(const char* call, UntrustedBytes bytes, std::vector<std::b
     return CheckCubin(call, View(*code), cubin);
   }
   if (has_ptx) return RefusePtx(call);
-  Refuse(call, "the fatbin holds code for " + (found.empty() ? "no GPU" : found) + "; " + kBuildFor);
+  Refuse(call,
+         "the fatbin holds code for " + (found.empty() ? "no GPU" : found) + "; " + kBuildFor);
   return CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 

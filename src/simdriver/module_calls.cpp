@@ -59,9 +59,8 @@ CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) {
 }
 
 CUresult cuModuleLoad(CUmodule* module, const char* path) {
-  return Load(module, "cuModuleLoad", [&](auto* cubin) {
-    return FindCubinInFile("cuModuleLoad", path, cubin);
-  });
+  return Load(module, "cuModuleLoad",
+              [&](auto* cubin) { return FindCubinInFile("cuModuleLoad", path, cubin); });
 }
 
 CUresult cuModuleUnload(CUmodule handle) {

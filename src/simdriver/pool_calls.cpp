@@ -75,8 +75,7 @@ CUresult AllocateFrom(CUmemoryPool pool, CUdeviceptr* pointer, size_t bytes, CUs
       return static_cast<CUresult>(NotSupported("an allocation in a captured stream"));
     }
     uint64_t address = 0;
-    const CUresult result =
-        Allocate(Allocation::Kind::kPooled, bytes, context, 0, pool, &address);
+    const CUresult result = Allocate(Allocation::Kind::kPooled, bytes, context, 0, pool, &address);
     if (result == CUDA_SUCCESS) *pointer = address;
     return result;
   });

@@ -36,8 +36,7 @@ CUdriverProcAddressQueryResult Find(const char* name, int version, bool per_thre
   }
   *function = per_thread && twin != nullptr ? twin : plain;
   if (*function != nullptr) return CU_GET_PROC_ADDRESS_SUCCESS;
-  return known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
-               : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  return known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
 }
 
 }  // namespace

@@ -24,9 +24,7 @@ class Stream : public WithModule {
     return Launch("Store", 1, {&to, &stored}, stream);
   }
   // Without a stream that could itself wait for what is open.
-  void Open() {
-    ASSERT_CU(Store(flag, 1, two));
-  }
+  void Open() { ASSERT_CU(Store(flag, 1, two)); }
   int Value() {
     int read = -1;
     EXPECT_CU(CUDA_SUCCESS, CU(cuMemcpyDtoHAsync)(&read, value, 4, two));
@@ -54,7 +52,7 @@ TEST_F(Stream, LegacyStreamWaitsForBlockingStreamsAndTheyForIt) {
   CUstream blocking = nullptr;
   ASSERT_CU(CU(cuStreamCreate)(&blocking, CU_STREAM_DEFAULT));
   ASSERT_CU(Wait(blocking));
-  ASSERT_CU(Store(value, 1, nullptr));   // after the wait
+  ASSERT_CU(Store(value, 1, nullptr));                    // after the wait
   ASSERT_CU(Launch("Increment", 1, {&value}, blocking));  // after the store
   EXPECT_CU(CUDA_ERROR_NOT_READY, CU(cuStreamQuery)(nullptr));
   EXPECT_EQ(Value(), 0);
@@ -74,8 +72,7 @@ TEST_F(Stream, PerThreadStreamsDoNotWaitForEachOther) {
   Open();
   ASSERT_CU(CU(cuStreamSynchronize)(CU_STREAM_PER_THREAD));
   // The twins of the functions mean that stream by 0.
-  const auto launch =
-      reinterpret_cast<decltype(&::cuLaunchKernel)>(Symbol("cuLaunchKernel_ptsz"));
+  const auto launch = reinterpret_cast<decltype(&::cuLaunchKernel)>(Symbol("cuLaunchKernel_ptsz"));
   const int zero = 0;
   ASSERT_CU(CU(cuMemcpyHtoD)(flag, &zero, 4));
   void* params[] = {&flag};
@@ -108,7 +105,14 @@ TEST_F(Stream, EventsOrderStreamsAndTellTheTime) {
   EXPECT_EQ(Value(), 3);
   ASSERT_CU(CU(cuEventSynchronize)(end));
   ASSERT_CU(CU(cuEventElapsedTime)(&ms, begin, end));
-  EXPECT_GT(ms, 0);
+  EXPECT_GE(ms, 0);
+  int turns = 20000;
+  ASSERT_CU(CU(cuEventRecord)(begin, one));
+  ASSERT_CU(Launch("Loop", 1, {&value, &turns}, one));
+  ASSERT_CU(CU(cuEventRecord)(end, one));
+  ASSERT_CU(CU(cuEventSynchronize)(end));
+  ASSERT_CU(CU(cuEventElapsedTime)(&ms, begin, end));
+  EXPECT_GT(ms, 20000 / 1.98e9 * 1e3);  // more than a cycle a turn, in ms
   ASSERT_CU(CU(cuEventDestroy)(begin));
   EXPECT_CU(CUDA_ERROR_INVALID_HANDLE, CU(cuEventRecord)(begin, one));
 }
@@ -152,8 +156,8 @@ class Faults : public WithModule {
  protected:
   // Launches, and returns what the next synchronization says.
   CUresult Run(const char* name, std::vector<void*> params = {}) {
-    EXPECT_CU(CUDA_SUCCESS, Launch(name, 1, std::move(params)));
     ::testing::internal::CaptureStderr();
+    EXPECT_CU(CUDA_SUCCESS, Launch(name, 1, std::move(params)));
     const CUresult result = CU(cuCtxSynchronize)();
     said = ::testing::internal::GetCapturedStderr();
     return result;

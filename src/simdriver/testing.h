@@ -30,7 +30,8 @@ inline void* Symbol(const char* name) {
   return symbol;
 }
 
-// CU(cuMemAlloc)(&pointer, bytes): the function of the library, under the name that cuda.h gives it.
+// CU(cuMemAlloc)(&pointer, bytes): the function of the library, under the name that cuda.h gives
+// it.
 #define IKET_CU_EXPANDED(name) \
   (reinterpret_cast<decltype(&::name)>(::iket::simdriver::testing::Symbol(#name)))
 #define CU(name) IKET_CU_EXPANDED(name)
@@ -40,10 +41,10 @@ inline std::string NameOf(CUresult result) {
   return CU(cuGetErrorName)(result, &name) == CUDA_SUCCESS ? name : "an unknown error";
 }
 
-#define EXPECT_CU(expected, call)                                                             \
-  do {                                                                                        \
-    const CUresult got = (call);                                                              \
-    EXPECT_EQ(got, expected) << #call << ": " << ::iket::simdriver::testing::NameOf(got);     \
+#define EXPECT_CU(expected, call)                                                         \
+  do {                                                                                    \
+    const CUresult got = (call);                                                          \
+    EXPECT_EQ(got, expected) << #call << ": " << ::iket::simdriver::testing::NameOf(got); \
   } while (false)
 #define ASSERT_CU(call)                                                                       \
   do {                                                                                        \

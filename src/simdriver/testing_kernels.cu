@@ -34,6 +34,10 @@ __global__ void Forever(volatile int* flag) {
   }
 }
 
+__global__ void Loop(volatile int* to, int turns) {
+  for (int i = 0; i < turns; ++i) *to = i;
+}
+
 __global__ void Fault() { *reinterpret_cast<int*>(8) = 1; }
 __global__ void Misaligned(char* base) { *reinterpret_cast<int*>(base + 1) = 1; }
 __global__ void Trap() { __trap(); }
