@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sass/decode.h"
 #include "sim/warp.h"
 
 namespace iket::sim {
@@ -9,8 +10,8 @@ namespace {
 
 void Unsupported(Warp& warp, const Op& op) {
   warp.Raise(Fault::Kind::kUnsupported, warp.FirstLane(), 0,
-             fmt::format("{:#018x}_{:016x} is not an instruction that it executes", op.word.high,
-                         op.word.low));
+             fmt::format("{} ({:016x}_{:016x}) is not an instruction that it executes",
+                         sass::Disassemble(op.word), op.word.high, op.word.low));
 }
 
 Operand Register(uint32_t number) { return {.row = SourceRow(number)}; }

@@ -265,7 +265,7 @@ bool BindControl(Op& op, uint32_t index) {
       op.run = WarpSyncAll;
       return true;
     case 0x348:
-      op.b = {.row = SourceRow(Bits(op, 32, 8))};
+      op.b = {.row = SourceRow(Bits(op, 24, 8))};
       op.run = WarpSync;
       return true;
     case 0x946:

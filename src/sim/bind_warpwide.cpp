@@ -142,7 +142,16 @@ void Elect(Warp& warp, const Op& op) {
   warp.WritePredicate(Bits(op, 81, 3), leader);
 }
 
-void R2ur(Warp& warp, const Op& op) { warp.WriteUniform(op.d, warp.Row(op.a)[warp.FirstLane()]); }
+// The first lane's value; the predicate gets the lanes that have another, for loops that serve one
+// value after another.
+void R2ur(Warp& warp, const Op& op) {
+  const uint32_t* const a = warp.Row(op.a);
+  const uint32_t value = a[warp.FirstLane()];
+  uint32_t others = 0;
+  for (uint32_t i = 0; i < kLanes; ++i) others |= uint32_t{a[i] != value} << i;
+  warp.WriteUniform(op.d, value);
+  warp.WritePredicate(Bits(op, 81, 3), others);
+}
 
 }  // namespace
 
