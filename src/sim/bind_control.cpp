@@ -202,7 +202,7 @@ bool BindControl(Op& op, uint32_t index) {
       const uint32_t mode = Bits(op, 32, 2);
       if (mode == 0 && !word.is_uniform_form()) op.run = Bra;
       if (mode == 1 && Bit(op, 84)) op.run = BraAny;
-      if (mode == 0 && word.is_uniform_form()) op.run = BraDiv;
+      if (mode == 2 && word.is_uniform_form()) op.run = BraDiv;
       return true;
     }
     case 0x949:

@@ -199,13 +199,14 @@ void Isetp(Warp& warp, const Op& op) {
   LaneWords scratch;
   const uint32_t* const a = warp.Row(op.a);
   const uint32_t* const b = warp.Words(op.b, scratch);
-  uint32_t lt = 0, eq = 0;
+  LaneWords less, equal;
   for (uint32_t i = 0; i < kLanes; ++i) {
-    const bool less =
+    const bool is_less =
         kSigned ? static_cast<int32_t>(a[i]) < static_cast<int32_t>(b[i]) : a[i] < b[i];
-    lt |= uint32_t{less} << i;
-    eq |= uint32_t{a[i] == b[i]} << i;
+    less.v[i] = is_less ? ~0u : 0;
+    equal.v[i] = a[i] == b[i] ? ~0u : 0;
   }
+  const uint32_t lt = SignMask(less), eq = SignMask(equal);
   const uint32_t result = CompareMask(comparison, lt, eq, extended, low);
   SetPredicates(warp, op, result);
 }

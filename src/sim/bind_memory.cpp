@@ -55,7 +55,7 @@ void Load(Warp& warp, const Op& op) {
   uint32_t* const d = warp.Row(op.d);
   for (uint32_t mask = warp.exec; mask != 0; mask &= mask - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(mask));
-    const std::byte* const bytes = Access(warp, kSpace, lane, addresses[lane], size, false);
+    const std::byte* const bytes = FastAccess<kSpace>(warp, lane, addresses[lane], size, false);
     if (bytes == nullptr) return;
     uint32_t words[4] = {0, 0, 0, 0};
     switch (code) {
@@ -97,7 +97,7 @@ void Store(Warp& warp, const Op& op) {
   const uint32_t* const b = warp.Row(op.b.row);
   for (uint32_t mask = warp.exec; mask != 0; mask &= mask - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(mask));
-    std::byte* const bytes = Access(warp, kSpace, lane, addresses[lane], size, true);
+    std::byte* const bytes = FastAccess<kSpace>(warp, lane, addresses[lane], size, true);
     if (bytes == nullptr) return;
     if (size == 4) {
       std::memcpy(bytes, &b[lane], 4);
@@ -228,7 +228,8 @@ bool BindMemory(Op& op) {
     case 0x3aa:
       op.d = TargetRow(Bits(op, 16, 8));
       op.a = SourceRow(Bits(op, 24, 8));
-      if (Bits(op, 72, 4) == 5) op.run = Qspc;
+      // .S, and .D for the shared memory of a cluster, which is one CTA here.
+      if (Bits(op, 72, 4) == 5 || Bits(op, 72, 4) == 7) op.run = Qspc;
       return true;
     default:
       return false;

@@ -6,6 +6,10 @@
 #include <cstdint>
 #include <cstring>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "sim/op.h"
 #include "sim/warp.h"
 
@@ -37,6 +41,21 @@ inline void MapABC(Warp& warp, const Op& op, F f) {
   const uint32_t* const c = warp.Words(op.c, scratch_c);
   for (uint32_t i = 0; i < kLanes; ++i) out.v[i] = f(a[i], b[i], c[i]);
   warp.Write(op.d, out);
+}
+
+// The lanes whose word has its top bit set: what vector comparisons leave behind, as a mask.
+inline uint32_t SignMask(const LaneWords& words) {
+  uint32_t mask = 0;
+#if defined(__SSE2__)
+  for (uint32_t i = 0; i < kLanes; i += 4) {
+    __m128 four;
+    std::memcpy(&four, &words.v[i], sizeof four);
+    mask |= static_cast<uint32_t>(_mm_movemask_ps(four)) << i;
+  }
+#else
+  for (uint32_t i = 0; i < kLanes; ++i) mask |= words.v[i] >> 31 << i;
+#endif
+  return mask;
 }
 
 // The lanes of a 64-bit source, low and high words.

@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 // A warp goes on for so long past the next one's turn: fewer changes of warp, clocks still agree.
-constexpr uint64_t kSlack = 32;
+constexpr uint64_t kSlack = 256;
 // A split gives way to others of its warp after so many instructions, so that lanes which wait for
 // each other in a loop get there.
 constexpr uint64_t kSplitTurn = 512;
