@@ -7,6 +7,13 @@
 #include "sim/float_ops.h"
 #include "sim/lanes.h"
 
+#if defined(__x86_64__)
+// Compiled twice; which one runs is decided when the program starts.
+#define IKET_SIM_CLONES __attribute__((target_clones("arch=haswell", "default")))
+#else
+#define IKET_SIM_CLONES
+#endif
+
 namespace iket::sim {
 namespace {
 
@@ -78,10 +85,18 @@ void FaddPlain(Warp& warp, const Op& op) {
 void FmulPlain(Warp& warp, const Op& op) {
   MapAB(warp, op, [](uint32_t a, uint32_t b) { return Canonical(AsFloat(a) * AsFloat(b)); });
 }
-void FfmaPlain(Warp& warp, const Op& op) {
-  MapABC(warp, op, [](uint32_t a, uint32_t b, uint32_t c) {
-    return Canonical(std::fma(AsFloat(a), AsFloat(b), AsFloat(c)));
-  });
+// Where the host has a fused multiply-add the loop is vector code, else a library call a lane.
+IKET_SIM_CLONES void FfmaPlain(Warp& warp, const Op& op) {
+  LaneWords scratch_b, scratch_c, out;
+  const uint32_t* const a = warp.Row(op.a);
+  const uint32_t* const b = warp.Words(op.b, scratch_b);
+  const uint32_t* const c = warp.Words(op.c, scratch_c);
+  for (uint32_t i = 0; i < kLanes; ++i) {
+    const float value = __builtin_fmaf(std::bit_cast<float>(a[i]), std::bit_cast<float>(b[i]),
+                                       std::bit_cast<float>(c[i]));
+    out.v[i] = value != value ? kCanonicalNan : std::bit_cast<uint32_t>(value);
+  }
+  warp.Write(op.d, out);
 }
 // FADD has its second operand at b, or at c where that is no register.
 void Fadd(Warp& warp, const Op& op) {

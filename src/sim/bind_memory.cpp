@@ -204,8 +204,7 @@ bool BindMemory(Op& op) {
     case 0xfae:
       // Known: 4, 8 and 16 bytes, a 64-bit global address under a descriptor, the shared address's
       // offset at 44.
-      if (!uniform || !Bit(op, 76) || !Bit(op, 72) || Bits(op, 73, 3) < 4 ||
-          Bits(op, 32, 12) != 0) {
+      if (!uniform || !Bit(op, 76) || Bits(op, 73, 3) < 4 || Bits(op, 32, 12) != 0) {
         return true;
       }
       op.b = {.row = SourceRow(Bits(op, 16, 8))};
