@@ -112,6 +112,8 @@ void Context::DestroyStream(const std::shared_ptr<Stream>& stream) {
   stream->queue->Close();
   const std::lock_guard lock(submit_mutex_);
   std::erase(created_, stream);
+  std::erase_if(retired_, [](const auto& completion) { return completion->done(); });
+  AddPending(stream->queue->last(), retired_);
 }
 
 std::shared_ptr<Completion> Context::Submit(Stream& stream, OperationPtr operation,
@@ -119,10 +121,7 @@ std::shared_ptr<Completion> Context::Submit(Stream& stream, OperationPtr operati
   auto done = std::make_shared<Completion>();
   const std::lock_guard lock(submit_mutex_);
   if (stream.kind == Stream::Kind::kLegacy) {
-    for (const auto& [thread, other] : per_thread_) AddPending(other->queue->last(), after);
-    for (const auto& other : created_) {
-      if (other->blocking()) AddPending(other->queue->last(), after);
-    }
+    AddPendingOfBlocking(after);
   } else if (stream.blocking() && legacy_ != nullptr) {
     AddPending(legacy_->queue->last(), after);
   }
@@ -136,19 +135,33 @@ std::shared_ptr<Completion> Context::Submit(Stream& stream, OperationPtr operati
   return done;
 }
 
-std::shared_ptr<Completion> Context::Frontier(const Stream& stream) { return stream.queue->last(); }
+void Context::AddPendingOfBlocking(Completions& to) const {
+  for (const auto& [thread, stream] : per_thread_) AddPending(stream->queue->last(), to);
+  for (const auto& stream : created_) {
+    if (stream->blocking()) AddPending(stream->queue->last(), to);
+  }
+}
 
-Completions Context::Frontier() {
+Completions Context::Pending(const Stream& stream) {
+  Completions pending;
+  const std::lock_guard lock(submit_mutex_);
+  AddPending(stream.queue->last(), pending);
+  if (stream.kind == Stream::Kind::kLegacy) AddPendingOfBlocking(pending);
+  return pending;
+}
+
+Completions Context::Pending() {
   Completions pending;
   const std::lock_guard lock(submit_mutex_);
   if (legacy_ != nullptr) AddPending(legacy_->queue->last(), pending);
   for (const auto& [thread, stream] : per_thread_) AddPending(stream->queue->last(), pending);
   for (const auto& stream : created_) AddPending(stream->queue->last(), pending);
+  for (const auto& completion : retired_) AddPending(completion, pending);
   return pending;
 }
 
 void Context::Synchronize() {
-  for (const auto& pending : Frontier()) pending->Wait();
+  for (const auto& pending : Pending()) pending->Wait();
 }
 
 void Context::Close() {

@@ -62,10 +62,10 @@ class Context : public std::enable_shared_from_this<Context> {
   // Runs it after what was submitted to the stream before, and after `after`.
   std::shared_ptr<Completion> Submit(Stream& stream, OperationPtr operation,
                                      Completions after = {});
-  // What has been submitted to the stream so far; null if that is nothing.
-  std::shared_ptr<Completion> Frontier(const Stream& stream);
-  // Of all streams.
-  Completions Frontier();
+  // What is still to be done of a stream; for the legacy stream, also of the blocking ones.
+  Completions Pending(const Stream& stream);
+  // Of all streams, those included that were destroyed with work in them.
+  Completions Pending();
   void Synchronize();
 
   // Ends the streams, after their work.
@@ -79,12 +79,14 @@ class Context : public std::enable_shared_from_this<Context> {
  private:
   std::shared_ptr<Stream> MakeStream(Stream::Kind kind, unsigned stream_flags, int priority);
   std::shared_ptr<Stream> PerThreadStream();
+  void AddPendingOfBlocking(Completions& to) const;  // submit_mutex_ is held
 
   std::atomic<CUresult> error_{CUDA_SUCCESS};
   std::mutex submit_mutex_;  // guards the order of submissions and what follows
   std::shared_ptr<Stream> legacy_;
   std::map<uint64_t, std::shared_ptr<Stream>> per_thread_;  // by number of the thread
   std::vector<std::shared_ptr<Stream>> created_;
+  Completions retired_;  // last work of destroyed streams
 };
 using Contexts = HandleTable<Context, CUcontext>;
 

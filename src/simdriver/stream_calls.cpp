@@ -196,12 +196,7 @@ CUresult cuStreamSynchronize(CUstream handle) {
   return StreamCall(handle, [&](Context& context, const auto& stream) {
     if (const CUresult refused = RefuseIfCapturing(stream); refused != CUDA_SUCCESS) return refused;
     if (const CUresult refused = UnsafeDuringCapture(); refused != CUDA_SUCCESS) return refused;
-    if (stream->kind == Stream::Kind::kLegacy) {
-      // What it would wait for, the program waits for too.
-      context.Submit(*stream, std::make_shared<EmptyOperation>())->Wait();
-    } else if (const auto last = context.Frontier(*stream)) {
-      last->Wait();
-    }
+    for (const auto& pending : context.Pending(*stream)) pending->Wait();
     const auto owner = stream->context.lock();
     return owner == nullptr ? CUDA_ERROR_CONTEXT_IS_DESTROYED : owner->error();
   });
@@ -211,11 +206,7 @@ CUresult cuStreamQuery(CUstream handle) {
   return StreamCall(handle, [&](Context& context, const auto& stream) {
     if (const CUresult refused = RefuseIfCapturing(stream); refused != CUDA_SUCCESS) return refused;
     if (const CUresult refused = UnsafeDuringCapture(); refused != CUDA_SUCCESS) return refused;
-    if (stream->kind == Stream::Kind::kLegacy) {
-      return context.Frontier().empty() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
-    }
-    const auto last = context.Frontier(*stream);
-    return last == nullptr || last->done() ? context.error() : CUDA_ERROR_NOT_READY;
+    return context.Pending(*stream).empty() ? context.error() : CUDA_ERROR_NOT_READY;
   });
 }
 

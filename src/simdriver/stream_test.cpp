@@ -138,15 +138,25 @@ TEST_F(Stream, HostFunctionsRunInOrderAndMayNotCallBack) {
   EXPECT_EQ(seen.inside, CUDA_ERROR_NOT_PERMITTED);
 }
 
+TEST_F(Stream, LegacyStreamDoesNotCareForNonBlockingStreams) {
+  ASSERT_CU(Wait(one));
+  EXPECT_CU(CUDA_SUCCESS, CU(cuStreamQuery)(nullptr));
+  ASSERT_CU(Store(value, 4, nullptr));
+  ASSERT_CU(CU(cuStreamSynchronize)(nullptr));
+  EXPECT_EQ(Value(), 4);
+  Open();
+}
+
 TEST_F(Stream, DestroyedStreamsFinishTheirWork) {
   CUstream third = nullptr;
   ASSERT_CU(CU(cuStreamCreate)(&third, CU_STREAM_NON_BLOCKING));
+  ASSERT_CU(Wait(third));
   ASSERT_CU(Store(value, 6, third));
   ASSERT_CU(CU(cuStreamDestroy)(third));
   EXPECT_CU(CUDA_ERROR_INVALID_HANDLE, CU(cuStreamSynchronize)(third));
-  for (int i = 0; i < 5000 && Value() != 6; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  EXPECT_EQ(Value(), 0);
+  Open();
+  ASSERT_CU(CU(cuCtxSynchronize)());  // which also waits for a stream that is gone
   EXPECT_EQ(Value(), 6);
 }
 
