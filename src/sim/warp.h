@@ -113,7 +113,7 @@ class Warp {
     return negated ? ~predicate[p] : predicate[p];
   }
   void WriteUniform(uint32_t ur, uint32_t value) {
-    if (ur != sass::kUniformRegisterZero) uniform[ur] = value;
+    if (ur < sass::kUniformRegisterZero) uniform[ur] = value;  // a pair at URZ ends past it
   }
   void WriteUniformPredicate(uint32_t p, bool value) {
     if (p != 7) uniform_predicate[p] = value;
