@@ -18,10 +18,8 @@
 // Guarantees
 //   Off    Without IKET_ENABLE nothing is left: the machine code equals that of the same source
 //          without marks.
-//   On     A mark is five instructions, eight with a payload. Not collected, it stores to
-//          shared memory that the driver reserves (below %reserved_smem_offset_cap) and that
-//          neither your kernel nor cooperative groups use. Collected, it writes to the collector's
-//          ring.
+//   On     A mark is five instructions, six or seven with a payload. Not collected, it reads the
+//          clock and writes nothing. Collected, it writes to the collector's ring.
 //   Warps  An event belongs to a warp: the active lanes of one issue make one event. When two sides
 //          of a branch mark, each side is an event. A payload is the value of the first active
 //          lane.
@@ -183,8 +181,8 @@ using initialiser_of =
     initialiser<declaration<Name, Kind, Payload>,
                 typename make_indices<declaration<Name, Kind, Payload>::size * 5 - 1>::type>;
 
-// Where placeholders may store: [window - 16, window) is the top of the shared memory that the
-// driver reserves. Not volatile: the compiler reads it once a function and lifts it out of loops.
+// The address that a placeholder would store to: [window - 16, window) is the top of the shared
+// memory that the driver reserves. Not volatile: one read serves all marks of a function.
 __device__ __forceinline__ unsigned window() {
   unsigned address;
 #if __CUDA_ARCH__ >= 900
@@ -199,48 +197,48 @@ __device__ __forceinline__ unsigned window() {
   return address;
 }
 
-// All lanes store the same time stamp and id to one address. A payload may differ between lanes, so
-// only the first active lane stores it. (Not elect.sync: in code that may be divergent ptxas turns
-// it into a vote, a branch and a loop over the lanes.)
+// The store happens when the clock equals another number, so to say never, and must not be foreseen
+// to be dead; the collector turns the comparison into something else. With a payload the comparison
+// is with it, so that the compiler computes it outside of the guard. Where the window is nobody's
+// to write to, before sm_90, a second condition makes never out of so to say never.
+#if __CUDA_ARCH__ >= 900
+#define IKET_DETAIL_GUARD(number) "setp.eq.u32 p, t, " number ";\n\t"
+#else
+#define IKET_DETAIL_GUARD(number)        \
+  ".reg .b32 sms;\n\t.reg .pred no;\n\t" \
+  "mov.u32 sms, %%nsmid;\n\t"            \
+  "setp.eq.u32 no, sms, 0;\n\t"          \
+  "setp.eq.and.u32 p, t, " number ", no;\n\t"
+#endif
 template <typename Name, kind Kind>
 __device__ __forceinline__ void emit() {
   using decl = declaration<Name, Kind, 0>;
   asm volatile(
       "{\n\t.global .align 4 .b8 iket_decl[] = {%2};\n\t"
-      ".reg .b32 t;\n\t"
+      ".reg .b32 t;\n\t.reg .pred p;\n\t"
       "mov.u32 t, %%clock;\n\t"
-      "st.volatile.shared.v2.u32 [%1+-8], {t, %0};\n\t"
-      "pmevent.mask 0xe110;\n\t"
-      "pmevent.mask 0xe200;\n\t}" ::"r"(decl::id),
+      IKET_DETAIL_GUARD("%0")
+      "@p st.volatile.shared.v2.u32 [%1+-8], {t, %0};\n\t"
+      "pmevent.mask 0xe110;\n\t}" ::"n"(decl::id),
       "r"(window()), "C"(initialiser_of<Name, Kind, 0>::text)
       : "memory");
 }
-
-// Not volatile: one read serves all marks of a function.
-__device__ __forceinline__ unsigned lower_lanes() {
-  unsigned mask;
-  asm("mov.u32 %0, %%lanemask_lt;" : "=r"(mask));
-  return mask;
-}
-
 template <typename Name, kind Kind, unsigned char Payload>
 __device__ __forceinline__ void emit(unsigned payload) {
   using decl = declaration<Name, Kind, Payload>;
   asm volatile(
       "{\n\t.global .align 4 .b8 iket_decl[] = {%2};\n\t"
-      ".reg .b32 t, m;\n\t.reg .pred first;\n\t"
-      "activemask.b32 m;\n\t"
-      "and.b32 m, m, %4;\n\t"
-      "setp.eq.u32 first, m, 0;\n\t"
-      "@first st.volatile.shared.u32 [%1+-16], %3;\n\t"
+      ".reg .b32 t, none;\n\t.reg .pred p;\n\t"
+      "pmevent.mask 0xe200;\n\t"
       "mov.u32 t, %%clock;\n\t"
-      "st.volatile.shared.v2.u32 [%1+-8], {t, %0};\n\t"
-      "pmevent.mask 0xe110;\n\t"
-      "pmevent.mask 0xe200;\n\t}" ::"r"(decl::id),
-      "r"(window()), "C"(initialiser_of<Name, Kind, Payload>::text), "r"(payload),
-      "r"(lower_lanes())
+      IKET_DETAIL_GUARD("%3")
+      "@p st.volatile.shared.v4.u32 [%1+-16], {t, %0, %3, none};\n\t"
+      "pmevent.mask 0xe110;\n\t}" ::"n"(decl::id),
+      "r"(window()), "C"(initialiser_of<Name, Kind, Payload>::text), "r"(payload)
       : "memory");
 }
+
+#undef IKET_DETAIL_GUARD
 
 #else  // IKET_DETAIL_ON
 

@@ -88,9 +88,11 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
     code = std::max(code, file_code);
   }
   if (outcome->captures.empty()) {
-    PrintError(
-        "nothing was recorded: no process used a GPU that could be traced; is the program built "
-        "with IKET_ENABLE, and does it find libcuda?");
+    const std::string no_gpu = supervisor::WhyNoGpu();
+    PrintError("nothing was recorded: " +
+               (no_gpu.empty() ? "no process loaded GPU code that could be traced; is the program "
+                                 "built with IKET_ENABLE?"
+                               : no_gpu));
   } else {
     const std::string text = options.json ? summary.Json() + "\n" : summary.Text();
     std::fwrite(text.data(), 1, text.size(), stderr);

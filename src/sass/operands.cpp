@@ -58,6 +58,17 @@ bool MayUseReservedUniforms(const Instruction& instruction) {
   return instruction.Bits(16, 6) < kReservedUniforms;
 }
 
+bool IsIsetp(const Instruction& instruction) { return instruction.base_opcode() == 0x00c; }
+
+uint32_t IsetpPredicate(const Instruction& instruction) { return instruction.Bits(81, 3); }
+
+bool IsSimpleIsetp(const Instruction& instruction) {
+  const bool combined = instruction.Bits(87, 3) != kPredicateTrue || instruction.Bits(90, 1) != 0;
+  const bool second = instruction.Bits(84, 3) != kPredicateTrue;
+  const bool extended = instruction.Bits(72, 1) != 0;  // .EX, of 64-bit comparisons
+  return !combined && !second && !extended;
+}
+
 RegisterSet UnguardedSources(const Instruction& instruction) {
   RegisterSet set;
   const Control control = instruction.control();

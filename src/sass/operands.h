@@ -16,6 +16,12 @@ namespace iket::sass {
 // know, true if any place where a uniform operand can stand holds 0..3.
 bool MayUseReservedUniforms(const Instruction& instruction);
 
+// ISETP in any form, and the first predicate that it writes.
+bool IsIsetp(const Instruction& instruction);
+uint32_t IsetpPredicate(const Instruction& instruction);
+// True if that predicate is the comparison and nothing else, and is all that it writes.
+bool IsSimpleIsetp(const Instruction& instruction);
+
 using RegisterSet = std::bitset<256>;
 
 // The general registers that the instruction may still be reading after the next ones have issued,

@@ -390,4 +390,9 @@ Result<Outcome> Supervise(const Options& options) {
   return outcome;
 }
 
+std::string WhyNoGpu() {
+  const auto driver = Driver::Open();
+  return driver ? "" : driver.error().message;
+}
+
 }  // namespace iket::supervisor

@@ -35,4 +35,8 @@ Result<Outcome> Supervise(const Options& options);
 // What `execvp` would run, checked: found, executable, dynamically linked, not set-uid. A path.
 Result<std::string> ResolveCommand(const std::string& command);
 
+// Why no program here can use a GPU (no driver, an old one, no GPU), as a part of a sentence; empty
+// if one can.
+std::string WhyNoGpu();
+
 }  // namespace iket::supervisor
