@@ -15,6 +15,9 @@ constexpr uint32_t kSectionAlignment = 128 / kInstructionBytes;  // instructions
 constexpr Instruction kSelfBranch = sass::Bra(0, 0, {.stall = 1});
 // A branch takes at least this long until its target issues.
 constexpr uint32_t kBranchCycles = 5;
+// Scoreboard of stores whose operands an exit stub must not clobber too early. That code which was
+// compiled may wait for the same one makes it wait longer and nothing else.
+constexpr uint8_t kExitBarrier = 5;
 // From an instruction that makes a predicate to one that it guards; no other distance is longer.
 constexpr uint32_t kCompareToGuard = 13;
 
@@ -32,6 +35,11 @@ class Rewriter {
       RewriteStore(site);
     }
     for (const Site& site : section_.sites.all) RewriteSlots(site);
+    for (uint32_t store : section_.stores_to_guard) {
+      Control control = code_[store].control();
+      control.read_barrier = kExitBarrier;
+      code_[store] = code_[store].WithControl(control);
+    }
     if (entry != nullptr) RedirectEntry(*entry);
     for (uint32_t exit : section_.exits) RewriteExit(exit);
     while (code_.size() % kSectionAlignment != 0) code_.push_back(sass::Nop({.stall = 1}));

@@ -82,4 +82,19 @@ RegisterSet UnguardedSources(const Instruction& instruction) {
   return set;
 }
 
+bool CanGuardSources(const Instruction& instruction) {
+  const Control control = instruction.control();
+  if (control.read_barrier != kNoBarrier || control.write_barrier != kNoBarrier) return false;
+  switch (instruction.base_opcode()) {
+    case 0x185:  // ST
+    case 0x186:  // STG
+    case 0x187:  // STL
+    case 0x188:  // STS
+    case 0x18e:  // RED
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace iket::sass

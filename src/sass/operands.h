@@ -29,5 +29,7 @@ using RegisterSet = std::bitset<256>;
 // barrier. ptxas leaves the barrier out where nothing later writes those registers; whoever adds
 // code that does (an exit stub) must keep off them. Empty for every other instruction.
 RegisterSet UnguardedSources(const Instruction& instruction);
+// True of stores and reductions, which take a read barrier if they have none.
+bool CanGuardSources(const Instruction& instruction);
 
 }  // namespace iket::sass

@@ -68,5 +68,13 @@ TEST(UnguardedSources, BarriersAndArithmeticAreNoConcern) {
   EXPECT_TRUE(UnguardedSources(ImadImmediate(4, 0, 1, 2, {})).none());
 }
 
+TEST(CanGuardSources, StoresThatHaveNoScoreboard) {
+  EXPECT_TRUE(CanGuardSources({0x0000000702007986, 0x000fe2000c101906}));  // STG
+  EXPECT_TRUE(CanGuardSources(Stg(Width::k128, 255, 4, 0, 20, {})));
+  EXPECT_FALSE(CanGuardSources(Stg(Width::k128, 255, 4, 0, 20, {.read_barrier = 1})));
+  EXPECT_FALSE(CanGuardSources(Ldg(Width::k64, 8, 4, 4, 0, {.write_barrier = 2})));
+  EXPECT_FALSE(CanGuardSources(Ldg(Width::k64, 8, 4, 4, 0, {})));
+}
+
 }  // namespace
 }  // namespace iket::sass
