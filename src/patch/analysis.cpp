@@ -73,7 +73,9 @@ bool ChooseExitRegisters(CodeSection& section, uint32_t usable) {
 // The first reason found why the section cannot be patched.
 std::string Judge(const cubin::Image& image, CodeSection& section) {
   if (image.sm() != 90) {
-    return fmt::format("code for {}: this version traces sm_90 only", image.ArchName());
+    return fmt::format(
+        "code for {}: this version traces sm_90 only; build with -arch=sm_90a, or add it",
+        image.ArchName());
   }
   if (!section.sites.problems.empty()) {
     const SiteProblem& problem = section.sites.problems.front();

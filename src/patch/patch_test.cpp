@@ -436,11 +436,11 @@ std::string RefusalWithoutImage(const Image& image, const std::string& name) {
 
 TEST(Refused, OtherArchitectures) {
   EXPECT_EQ(RefusalWithoutImage(Load("plain.sm_80.cubin"), "plain"),
-            "code for sm_80: this version traces sm_90 only");
+            "code for sm_80: this version traces sm_90 only; build with -arch=sm_90a, or add it");
 }
 
 TEST(Refused, CodeThatPtxasDidNotOptimise) {
-  EXPECT_NE(RefusalWithoutImage(Load("plain.sm_90a.O0.cubin"), "plain").find("no store"),
+  EXPECT_NE(RefusalWithoutImage(Load("plain.sm_90a.O0.cubin"), "plain").find("no guarded store"),
             std::string::npos);
 }
 
@@ -470,8 +470,10 @@ TEST(Refused, CodeThatUsesTheReservedUniformRegisters) {
 
 TEST(Refused, StoresWithoutTheirGuard) {
   const auto unguard = [](Instruction& i) { i = i.WithGuard(sass::kPredicateTrue); };
-  EXPECT_EQ(RefusalWithoutImage(EditedPlain(IsPlain, unguard), "plain"),
-            "mark at 0x80 not understood: its store is not guarded");
+  EXPECT_EQ(
+      RefusalWithoutImage(EditedPlain(IsPlain, unguard), "plain"),
+      "mark at 0x80 not understood: no guarded store before its slot; code that ptxas did not "
+      "optimise (-Xptxas -O0) is not supported");
 }
 
 TEST(Refused, GuardedSlots) {

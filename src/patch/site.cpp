@@ -61,12 +61,15 @@ class SiteFinder {
     uint32_t first = advance;  // of what may belong to the site
     while (!starts_[first] && !IsSlot(code_[first - 1], kAdvanceSlot)) {
       --first;
+      // A program's own store of a clock has no guard, or another one.
       if (StoreOf(code_[first]) == Store::kNone || !HoldsClock(first)) continue;
+      if (code_[first].guard() == sass::kPredicateTrue) continue;
       if (site.store != Site::kNone) return "two stores in one site";
       site.store = first;
     }
     if (site.store == Site::kNone) {
-      return "no store before its slot (code that ptxas did not optimise is not supported)";
+      return "no guarded store before its slot; code that ptxas did not optimise (-Xptxas -O0) is "
+             "not supported";
     }
     for (uint32_t i = site.store; i-- > first;) {
       if (!IsSlot(code_[i], kAddressSlot)) continue;
@@ -82,25 +85,30 @@ class SiteFinder {
   }
 
  private:
-  // The low word of the data was read from the clock. Where the block does not show who wrote it,
-  // the address has to do.
+  // False if the low word of the data was read from another counter. Where ptxas copied it on the
+  // way, or the block does not show who wrote it, the address and the guard have to do.
   bool HoldsClock(uint32_t store) const {
     const uint32_t data = StoreData(code_[store]);
     for (uint32_t i = store; !starts_[i];) {
       --i;
+      if (sass::IsMove(code_[i]) && code_[i].Bits(16, 8) == data) return true;
       if (code_[i].opcode() != sass::kOpCs2r || code_[i].Bits(16, 8) != data) continue;
       return ReadsClockInto(code_[i], data);
     }
     return true;
   }
 
-  // True if the instruction at `reader` reads what one at `first` or behind read from the clock.
-  bool ReadsClock(uint32_t first, uint32_t reader) const {
-    for (uint32_t i = reader; i-- > first;) {
-      if (ReadsClockInto(code_[i], code_[reader].Bits(24, 8)) ||
-          ReadsClockInto(code_[i], code_[reader].Bits(32, 8))) {
+  // True if the comparison reads the clock: the register that a CS2R of the site wrote, or, where
+  // ptxas copied or spilled that on the way, the one that is stored.
+  bool ComparesClock(uint32_t first, const Site& site) const {
+    const Instruction& compare = code_[site.compare];
+    const auto reads = [&compare](uint32_t r) {
+      return compare.Bits(24, 8) == r || compare.Bits(32, 8) == r;
+    };
+    if (reads(StoreData(code_[site.store]))) return true;
+    for (uint32_t i = first; i < site.compare; ++i) {
+      if (ReadsClockInto(code_[i], code_[i].Bits(16, 8)) && reads(code_[i].Bits(16, 8)))
         return true;
-      }
     }
     return false;
   }
@@ -109,7 +117,6 @@ class SiteFinder {
   // until the store, whatever stands under it is there to make up the stored words.
   std::string FindCompare(uint32_t first, Site& site) const {
     const Instruction& store = code_[site.store];
-    if (store.guard() == sass::kPredicateTrue) return "its store is not guarded";
     for (uint32_t i = site.store; i-- > first && site.compare == Site::kNone;) {
       if (sass::IsIsetp(code_[i]) && sass::IsetpPredicate(code_[i]) == store.guard()) {
         site.compare = i;
@@ -117,7 +124,7 @@ class SiteFinder {
     }
     if (site.compare == Site::kNone) return "the comparison that guards its store is missing";
     const Instruction& compare = code_[site.compare];
-    if (!ReadsClock(first, site.compare)) {
+    if (!ComparesClock(first, site)) {
       return "its store is guarded by something else than its clock";
     }
     if (!compare.is_unguarded() || !sass::IsSimpleIsetp(compare)) {

@@ -58,6 +58,11 @@ bool MayUseReservedUniforms(const Instruction& instruction) {
   return instruction.Bits(16, 6) < kReservedUniforms;
 }
 
+bool IsMove(const Instruction& instruction) {
+  const uint32_t base = instruction.base_opcode();
+  return base == 0x002 || (base == 0x024 && instruction.Bits(24, 8) == kRegisterZero);
+}
+
 bool IsIsetp(const Instruction& instruction) { return instruction.base_opcode() == 0x00c; }
 
 uint32_t IsetpPredicate(const Instruction& instruction) { return instruction.Bits(81, 3); }

@@ -16,6 +16,8 @@ namespace iket::sass {
 // know, true if any place where a uniform operand can stand holds 0..3.
 bool MayUseReservedUniforms(const Instruction& instruction);
 
+// MOV in any form, or IMAD used as one (its multiplicand is RZ).
+bool IsMove(const Instruction& instruction);
 // ISETP in any form, and the first predicate that it writes.
 bool IsIsetp(const Instruction& instruction);
 uint32_t IsetpPredicate(const Instruction& instruction);
