@@ -1,0 +1,40 @@
+// bind.h: from an instruction word to the operation that executes it.
+//
+// BindInstruction never fails: a word that the machine does not know, or one with a modifier that
+// it does not know, becomes an operation that ends the launch with kUnsupported and the word's
+// disassembly. One Bind* function a class of instructions; each takes the words that are its own.
+#pragma once
+
+#include <string_view>
+
+#include "sim/op.h"
+
+namespace iket::sim {
+
+// `index`: of the instruction in its image; relative branches are resolved with it.
+Op BindInstruction(const sass::Instruction& word, uint32_t index);
+
+// The classes. Each returns false for a word that is not one of its own, and else sets op.run (to
+// null if it knows the opcode but not this variant of it) and the operands.
+bool BindMove(Op& op);
+bool BindInteger(Op& op);
+bool BindLogic(Op& op);
+bool BindFloat(Op& op);
+bool BindDouble(Op& op);
+bool BindHalf(Op& op);
+bool BindConvert(Op& op);
+bool BindUniform(Op& op);
+bool BindMemory(Op& op);
+bool BindAtomic(Op& op);
+bool BindControl(Op& op, uint32_t index);
+bool BindWarpwide(Op& op);
+bool BindBarrier(Op& op);
+bool BindMatrix(Op& op);
+
+// Operands of ALU instructions, by their form (bits 9..11): fills d, a, b and c. False for a form
+// that does not exist.
+bool BindAlu(Op& op);
+// The same for uniform ALU instructions.
+bool BindUniformAlu(Op& op);
+
+}  // namespace iket::sim

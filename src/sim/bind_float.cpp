@@ -1,0 +1,289 @@
+// fp32 arithmetic, comparison, selection, and the special function unit.
+#include <algorithm>
+#include <cmath>
+
+#include "sim/bind.h"
+#include "sim/compare.h"
+#include "sim/float_ops.h"
+#include "sim/lanes.h"
+
+namespace iket::sim {
+namespace {
+
+// Sign bits of the operands: |x| takes them away, -x turns them over.
+struct SignChange {
+  uint32_t keep = ~0u, flip = 0;
+  uint32_t operator()(uint32_t bits) const { return (bits & keep) ^ flip; }
+};
+SignChange Change(bool absolute, bool negate) {
+  return {absolute ? 0x7fffffffu : ~0u, negate ? 0x80000000u : 0};
+}
+struct FloatOperands {
+  SignChange a, b, c;
+  bool flush, saturate;
+  uint32_t rounding;
+};
+// Changes at bits 62, 63 belong to what stands at bit 32 (unless it is an immediate), those at 74,
+// 75 to what stands at bit 64.
+FloatOperands OperandsOf(const Op& op) {
+  const uint32_t form = Bits(op, 9, 3);
+  const bool immediate = form == 2 || form == 4;
+  const SignChange at32 = immediate ? SignChange{} : Change(Bit(op, 62), Bit(op, 63));
+  const SignChange at64 = Change(Bit(op, 74), Bit(op, 75));
+  const bool swapped = form == 2 || form == 3 || form == 7;
+  return {.a = Change(Bit(op, 73), Bit(op, 72)),
+          .b = swapped ? at64 : at32,
+          .c = swapped ? at32 : at64,
+          .flush = Bit(op, 80),
+          .saturate = Bit(op, 77),
+          .rounding = Bits(op, 78, 2)};
+}
+bool IsPlain(const Op& op) {
+  const uint32_t form = Bits(op, 9, 3);
+  return Bits(op, 72, 9) == 0 && (form == 2 || form == 4 || Bits(op, 62, 2) == 0);
+}
+
+uint32_t Finish(const FloatOperands& how, float value) {
+  uint32_t bits = Canonical(value);
+  if (how.flush) bits = Flush(bits);
+  if (how.saturate) bits = Saturate(bits);
+  return bits;
+}
+
+// Noinline and volatile: the compiler must not move arithmetic out of the rounding mode's scope.
+template <typename F>
+void Floats(Warp& warp, const Op& op, F f) {
+  const FloatOperands how = OperandsOf(op);
+  LaneWords sb, sc, out;
+  const uint32_t* const a = warp.Row(op.a);
+  const uint32_t* const b = warp.Words(op.b, sb);
+  const uint32_t* const c = warp.Words(op.c, sc);
+  const RoundingScope scope(how.rounding);
+  for (uint32_t i = 0; i < kLanes; ++i) {
+    uint32_t x = how.a(a[i]), y = how.b(b[i]), z = how.c(c[i]);
+    if (how.flush) {
+      x = Flush(x);
+      y = Flush(y);
+      z = Flush(z);
+    }
+    const volatile float value = f(AsFloat(x), AsFloat(y), AsFloat(z));
+    out.v[i] = Finish(how, value);
+  }
+  warp.Write(op.d, out);
+}
+
+void FaddPlain(Warp& warp, const Op& op) {
+  MapAB(warp, op, [](uint32_t a, uint32_t b) { return Canonical(AsFloat(a) + AsFloat(b)); });
+}
+void FmulPlain(Warp& warp, const Op& op) {
+  MapAB(warp, op, [](uint32_t a, uint32_t b) { return Canonical(AsFloat(a) * AsFloat(b)); });
+}
+void FfmaPlain(Warp& warp, const Op& op) {
+  MapABC(warp, op, [](uint32_t a, uint32_t b, uint32_t c) {
+    return Canonical(std::fma(AsFloat(a), AsFloat(b), AsFloat(c)));
+  });
+}
+// FADD has its second operand at b, or at c where that is no register.
+void Fadd(Warp& warp, const Op& op) {
+  const uint32_t form = Bits(op, 9, 3);
+  if (form == 2 || form == 3 || form == 7) {
+    Floats(warp, op, [](float a, float, float c) { return a + c; });
+  } else {
+    Floats(warp, op, [](float a, float b, float) { return a + b; });
+  }
+}
+void Fmul(Warp& warp, const Op& op) {
+  Floats(warp, op, [](float a, float b, float) { return a * b; });
+}
+void Ffma(Warp& warp, const Op& op) {
+  Floats(warp, op, [](float a, float b, float c) { return std::fma(a, b, c); });
+}
+
+void Fmnmx(Warp& warp, const Op& op) {
+  const FloatOperands how = OperandsOf(op);
+  const uint32_t min = PredicateAt(warp, op, 87);
+  LaneWords sb, out;
+  const uint32_t* const a = warp.Row(op.a);
+  const uint32_t* const b = warp.Words(op.b, sb);
+  for (uint32_t i = 0; i < kLanes; ++i) {
+    uint32_t x = how.a(a[i]), y = how.b(b[i]);
+    if (how.flush) {
+      x = Flush(x);
+      y = Flush(y);
+    }
+    const bool least = (min >> i & 1) != 0;
+    const float fx = AsFloat(x), fy = AsFloat(y);
+    if (fx != fx || fy != fy) {
+      out.v[i] = fx != fx ? (fy != fy ? kCanonicalNan : y) : x;
+    } else if (fx == fy) {  // -0 is less than +0
+      out.v[i] = least ? x | y : x & y;
+    } else {
+      out.v[i] = (fx < fy) == least ? x : y;
+    }
+  }
+  warp.Write(op.d, out);
+}
+
+// The source at 32 of SETP and SEL instructions may stand in either operand.
+const Operand& Second(const Op& op) {
+  const uint32_t form = Bits(op, 9, 3);
+  return form == 2 || form == 3 || form == 7 ? op.c : op.b;
+}
+SignChange SecondChange(const Op& op, const FloatOperands& how) {
+  const uint32_t form = Bits(op, 9, 3);
+  return form == 2 || form == 3 || form == 7 ? how.c : how.b;
+}
+SignChange SetpChangeB(const Op& op) {
+  const uint32_t form = Bits(op, 9, 3);
+  return form == 2 || form == 4 ? SignChange{} : Change(Bit(op, 62), Bit(op, 63));
+}
+uint32_t CompareLanes(Warp& warp, const Op& op) {
+  const uint32_t comparison = Bits(op, 76, 4);
+  const SignChange ca = Change(Bit(op, 73), Bit(op, 72)), cb = SetpChangeB(op);
+  const bool flush = Bit(op, 80);
+  LaneWords scratch;
+  const uint32_t* const a = warp.Row(op.a);
+  const uint32_t* const b = warp.Words(Second(op), scratch);
+  uint32_t result = 0;
+  for (uint32_t i = 0; i < kLanes; ++i) {
+    uint32_t x = ca(a[i]), y = cb(b[i]);
+    if (flush) {
+      x = Flush(x);
+      y = Flush(y);
+    }
+    result |= uint32_t{CompareFloat(comparison, AsFloat(x), AsFloat(y))} << i;
+  }
+  return result;
+}
+void Fsetp(Warp& warp, const Op& op) { SetPredicates(warp, op, CompareLanes(warp, op)); }
+void Fset(Warp& warp, const Op& op) {
+  const uint32_t accumulated = PredicateAt(warp, op, 87);
+  const uint32_t result = CombineBits(Bits(op, 74, 2), CompareLanes(warp, op), accumulated);
+  LaneWords out;
+  for (uint32_t i = 0; i < kLanes; ++i) out.v[i] = (result >> i & 1) != 0 ? 0x3f800000 : 0;
+  warp.Write(op.d, out);
+}
+void Fsel(Warp& warp, const Op& op) {
+  const FloatOperands how = OperandsOf(op);
+  const SignChange change_b = SecondChange(op, how);
+  const uint32_t pick = PredicateAt(warp, op, 87);
+  LaneWords scratch, out;
+  const uint32_t* const a = warp.Row(op.a);
+  const uint32_t* const b = warp.Words(Second(op), scratch);
+  for (uint32_t i = 0; i < kLanes; ++i) {
+    uint32_t bits = (pick >> i & 1) != 0 ? how.a(a[i]) : change_b(b[i]);
+    if (how.flush) bits = Flush(bits);
+    out.v[i] = bits;
+  }
+  warp.Write(op.d, out);
+}
+// FCHK: true where a / b needs the slow path of a division.
+void Fchk(Warp& warp, const Op& op) {
+  const FloatOperands how = OperandsOf(op);
+  LaneWords scratch;
+  const uint32_t* const a = warp.Row(op.a);
+  const uint32_t* const b = warp.Words(op.b, scratch);
+  uint32_t slow = 0;
+  for (uint32_t i = 0; i < kLanes; ++i) {
+    const int ea = static_cast<int>(how.a(a[i]) >> 23 & 0xff);
+    const int eb = static_cast<int>(how.b(b[i]) >> 23 & 0xff);
+    // Numbers that are special or denormal, quotients whose exponent, or whose remainder's, leaves
+    // the range of normal numbers.
+    const bool special = ea == 0xff || eb == 0xff || ea == 0 || eb == 0 || eb > 0xfc || eb < 2 ||
+                         ea - eb > 126 || ea - eb < -125 || ea < 24;
+    slow |= uint32_t{special} << i;
+  }
+  warp.WritePredicate(Bits(op, 81, 3), slow);
+}
+
+// ---- MUFU --------------------------------------------------------------------------------------
+uint32_t Mufu(uint32_t function, uint32_t bits) {
+  const float x = AsFloat(function == 6 || function == 7 ? bits : Flush(bits));
+  switch (function) {
+    case 0:
+      return Canonical(static_cast<float>(std::cos(double{x})));
+    case 1:
+      return Canonical(static_cast<float>(std::sin(double{x})));
+    case 2:
+      return Flush(Canonical(static_cast<float>(std::exp2(double{x}))));
+    case 3:
+      return Canonical(static_cast<float>(std::log2(double{x})));
+    case 4:
+      return Flush(Canonical(static_cast<float>(1.0 / double{x})));
+    case 5:
+      return Canonical(static_cast<float>(1.0 / std::sqrt(double{x})));
+    case 6:
+    case 7: {
+      // The high word of a double; the low one is taken for 0.
+      const double wide = AsDouble(uint64_t{bits} << 32);
+      const double value = function == 6 ? 1.0 / wide : 1.0 / std::sqrt(wide);
+      return static_cast<uint32_t>(AsBits(value) >> 32);
+    }
+    case 8:
+      return Canonical(std::sqrt(x));
+    default:
+      return Canonical(static_cast<float>(std::tanh(double{x})));
+  }
+}
+void MufuLanes(Warp& warp, const Op& op) {
+  const uint32_t function = Bits(op, 74, 6);
+  const SignChange change = Bits(op, 9, 3) == 4 ? SignChange{} : Change(Bit(op, 62), Bit(op, 63));
+  MapB(warp, op, [=](uint32_t b) {
+    const uint32_t x = change(b);
+    // sin and cos take their angle in turns: 2 pi is 1.
+    if (function <= 1) {
+      const double turns = double{AsFloat(x)};
+      if (!std::isfinite(turns)) return kCanonicalNan;
+      constexpr double kTurn = 6.283185307179586476925;
+      const double angle = (turns - std::floor(turns)) * kTurn;
+      return AsBits(static_cast<float>(function == 0 ? std::cos(angle) : std::sin(angle)));
+    }
+    return Mufu(function, x);
+  });
+}
+
+}  // namespace
+
+bool BindFloat(Op& op) {
+  switch (op.word.base_opcode()) {
+    case 0x020:
+      // Bits 84..86: a power of two for the product; 4 is none.
+      if (BindAlu(op) && Bits(op, 84, 3) == 4 && !Bit(op, 76)) {
+        op.run = IsPlain(op) ? FmulPlain : Fmul;
+      }
+      return true;
+    case 0x021: {
+      if (!BindAlu(op)) return true;
+      const uint32_t form = Bits(op, 9, 3);
+      op.run = IsPlain(op) && form != 2 && form != 3 && form != 7 ? FaddPlain : Fadd;
+      return true;
+    }
+    case 0x023:
+      if (BindAlu(op) && !Bit(op, 76)) op.run = IsPlain(op) ? FfmaPlain : Ffma;
+      return true;
+    case 0x009:
+      if (BindAlu(op) && !Bit(op, 81) && !Bit(op, 82)) op.run = Fmnmx;
+      return true;
+    case 0x00b:
+      if (BindAlu(op)) op.run = Fsetp;
+      return true;
+    case 0x00a:
+      if (BindAlu(op)) op.run = Fset;
+      return true;
+    case 0x008:
+      if (BindAlu(op)) op.run = Fsel;
+      return true;
+    case 0x102:
+      op.latency = Latency::kMath;
+      if (BindAlu(op)) op.run = Fchk;
+      return true;
+    case 0x108:
+      op.latency = Latency::kMath;
+      if (BindAlu(op) && Bits(op, 74, 6) <= 9) op.run = MufuLanes;
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace iket::sim

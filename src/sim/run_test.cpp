@@ -1,0 +1,92 @@
+// The examples' kernels as nvcc makes them, as they are, marked, and patched: results against the
+// host's, records against what the source says.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/half.h"
+#include "sim/testing.h"
+#include "sim/testing_patched.h"
+
+namespace iket::sim::testing {
+namespace {
+
+class Examples : public ::testing::TestWithParam<std::string> {};
+
+void CheckSaxpy(Device& device, const Image& image, int n) {
+  std::vector<float> x(n), y(n);
+  for (int i = 0; i < n; ++i) {
+    x[i] = 0.25f * static_cast<float>(i % 1001);
+    y[i] = static_cast<float>(i % 77) - 30;
+  }
+  const uint64_t dx = device.Upload(x), dy = device.Upload(y);
+  EXPECT_RUNS(device.Launch(image, "Saxpy", {7}, {128}, 0, n, 2.5f, dx, dy));
+  const auto result = device.Download<float>(dy, n);
+  for (int i = 0; i < n; ++i) ASSERT_EQ(result[i], std::fma(2.5f, x[i], y[i])) << i;
+}
+
+TEST_P(Examples, SaxpyComputes) {
+  Device device;
+  CheckSaxpy(device, device.Load("saxpy" + GetParam() + ".cubin"), 5000);
+}
+
+void CheckGemm(Device& device, const Image& image) {
+  const int m = 256, n = 256, k = 192;
+  std::vector<uint16_t> a(size_t(m) * k), b(size_t(n) * k), c(size_t(m) * n, 0x7fff);
+  for (size_t i = 0; i < a.size(); ++i) a[i] = HalfFromFloat(static_cast<float>(i * 7 % 9) - 4);
+  for (size_t i = 0; i < b.size(); ++i) b[i] = HalfFromFloat(static_cast<float>(i * 5 % 7) - 3);
+  const uint64_t da = device.Upload(a), db = device.Upload(b), dc = device.Upload(c);
+  const uint64_t mismatches = device.Upload(std::vector<uint32_t>{0});
+  std::string gemm;
+  for (const Kernel& kernel : image.kernels()) {
+    if (kernel.name != "GemmCheck") gemm = kernel.name;
+  }
+  EXPECT_RUNS(device.Launch(image, gemm, {2}, {384}, 200 * 1024, da, db, dc, m, n, k));
+  EXPECT_RUNS(
+      device.Launch(image, "GemmCheck", {8, 8}, {32, 32}, 0, da, db, dc, m, n, k, mismatches));
+  EXPECT_EQ(device.Download<uint32_t>(mismatches, 1)[0], 0u);
+}
+
+TEST_P(Examples, GemmComputes) {
+  Device device;
+  CheckGemm(device, device.Load("gemm_mma" + GetParam() + ".cubin"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, Examples, ::testing::Values("", "_marked", "_debug"),
+                         [](const auto& form) {
+                           return form.param.empty() ? "clean" : form.param.substr(1);
+                         });
+
+// ---- patched -----------------------------------------------------------------------------------
+constexpr uint32_t kRingBytes = 1 << 16;
+
+TEST(Patched, SaxpyComputesAndRecords) {
+  Device device;
+  const PatchedImage patched = LoadPatched(device, "saxpy_marked.cubin", kRingBytes);
+  const int n = 5000, stride = 7 * 128;
+  CheckSaxpy(device, *patched.image, n);
+  // What each warp marks: "first element"; for each step of its loop four marks, and "last" if it
+  // is that for any lane. Lanes that leave the loop early wait for the others.
+  uint32_t expected = 0;
+  for (int warp = 0; warp < 28; ++warp) {
+    ++expected;
+    for (int i = 32 * warp; i < n; i += stride) {
+      expected += 4 + (n - std::min(i + 31, n - 1) <= stride ? 1 : 0);
+    }
+  }
+  const Records records = ReadRecords(device, patched);
+  EXPECT_EQ(records.begins, 28u);
+  EXPECT_EQ(records.identities, 28u);
+  EXPECT_EQ(records.events, expected);
+}
+
+TEST(Patched, GemmComputesAndRecords) {
+  Device device;
+  const PatchedImage patched = LoadPatched(device, "gemm_mma_marked.cubin", kRingBytes);
+  CheckGemm(device, *patched.image);
+  EXPECT_GT(ReadRecords(device, patched).by_id.size(), 4u);
+}
+
+}  // namespace
+}  // namespace iket::sim::testing

@@ -1,0 +1,204 @@
+#include "sim/sm.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+namespace iket::sim {
+namespace {
+
+constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+// A warp goes on for so long past the next one's turn: fewer changes of warp, clocks still agree.
+constexpr uint64_t kSlack = 256;
+// A split gives way to others of its warp after so many instructions, so that lanes which wait for
+// each other in a loop get there.
+constexpr uint64_t kSplitTurn = 512;
+
+constexpr uint64_t CyclesOf(Latency latency) {
+  switch (latency) {
+    case Latency::kNone:
+    case Latency::kShort:
+      return 12;
+    case Latency::kShared:
+      return 30;
+    case Latency::kGlobal:
+      return 400;
+    case Latency::kMath:
+      return 24;
+    case Latency::kMatrix:
+      return 34;
+  }
+  return 12;
+}
+constexpr uint64_t kReadCycles = 10;
+
+}  // namespace
+
+bool Sm::Fits(const Launch& launch) const {
+  return used_warps_ + launch.warps <= std::min(kSlots, model_->max_warps_per_sm) &&
+         used_registers_ + launch.registers <= model_->registers_per_sm &&
+         used_shared_ + launch.shared_bytes <= model_->shared_bytes_per_sm &&
+         ctas_.size() < model_->max_ctas_per_sm;
+}
+
+void Sm::Place(std::unique_ptr<Cta> cta, uint64_t now) {
+  const Launch& launch = *cta->launch;
+  if (ctas_.empty()) time = std::max(time, now);
+  cta->sm = this;
+  cta->shared.resize(launch.shared_bytes);
+  cta->live_warps = launch.warps;
+  uint32_t slot = 0;
+  for (uint32_t n = 0; n < launch.warps; ++n) {
+    while (slots_[slot] != nullptr) ++slot;
+    auto warp = std::make_unique<Warp>();
+    const uint32_t threads = std::min(kLanes, launch.threads - n * kLanes);
+    warp->cta = cta.get();
+    warp->sm = this;
+    warp->launch = cta->launch;
+    warp->number = n;
+    warp->slot = slot;
+    warp->time = time + n / kSchedulers;
+    warp->code = launch.image->code().data();
+    warp->code_size = static_cast<uint32_t>(launch.image->code().size());
+    warp->constants[0] = launch.constants0.data();
+    warp->constant_bytes[0] = static_cast<uint32_t>(launch.constants0.size());
+    for (uint32_t bank = 1; bank < 8; ++bank) {
+      const auto bytes = launch.image->Constants(bank, *launch.kernel);
+      warp->constants[bank] = bytes.data();
+      warp->constant_bytes[bank] = static_cast<uint32_t>(bytes.size());
+    }
+    warp->Start(launch.image->register_rows(), threads == kLanes ? kAllLanes : (1u << threads) - 1,
+                launch.kernel->entry);
+    slots_[slot] = warp.get();
+    cta->warps.push_back(std::move(warp));
+  }
+  used_warps_ += launch.warps;
+  used_registers_ += launch.registers;
+  used_shared_ += launch.shared_bytes;
+  ctas_.push_back(std::move(cta));
+}
+
+bool Sm::Run(uint64_t until, std::vector<std::unique_ptr<Cta>>& ended) {
+  bool ran = false;
+  while (!ctas_.empty()) {
+    // The warp whose turn it is, and when the next one's comes.
+    Warp* next = nullptr;
+    uint64_t first = kNever, second = kNever;
+    for (Warp* const warp : slots_) {
+      if (warp == nullptr || !warp->runnable) continue;
+      if (warp->time < first) {
+        second = first;
+        first = warp->time;
+        next = warp;
+      } else {
+        second = std::min(second, warp->time);
+      }
+    }
+    if (next == nullptr) {
+      // What a warp waits for is always in its own CTA: nobody will ever come.
+      for (const auto& cta : ctas_) {
+        for (const auto& warp : cta->warps) {
+          if (warp->done() || warp->waiting.empty()) continue;
+          warp->at = warp->waiting.front().pc;
+          warp->Raise(Fault::Kind::kDeadlock,
+                      static_cast<uint32_t>(std::countr_zero(warp->waiting.front().mask)), 0,
+                      "every warp of the CTA waits for others that never come");
+          break;
+        }
+      }
+    } else {
+      time = std::max(time, first);
+      if (first >= until) return true;
+      ran = true;
+      RunWarp(*next, std::min(until, second) + kSlack);
+    }
+    // CTAs that ended, of themselves or because their launch was stopped.
+    for (size_t i = 0; i < ctas_.size();) {
+      Cta& cta = *ctas_[i];
+      const bool stopped = cta.launch->stop.load(std::memory_order_relaxed);
+      if (cta.live_warps != 0 && !stopped) {
+        ++i;
+        continue;
+      }
+      uint64_t instructions = 0;
+      for (const auto& warp : cta.warps) {
+        if (slots_[warp->slot] == warp.get()) slots_[warp->slot] = nullptr;
+        instructions += warp->issued;
+      }
+      cta.launch->instructions.fetch_add(instructions, std::memory_order_relaxed);
+      used_warps_ -= cta.launch->warps;
+      used_registers_ -= cta.launch->registers;
+      used_shared_ -= cta.launch->shared_bytes;
+      ended.push_back(std::move(ctas_[i]));
+      ctas_.erase(ctas_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    if (!ended.empty()) return true;
+  }
+  time = std::max(time, until);
+  return ran;
+}
+
+void Sm::RunWarp(Warp& warp, uint64_t until) {
+  uint64_t& issue = issue_[warp.slot % kSchedulers];
+  // Nobody could have used the cycles before: this warp is the first of all.
+  if (issue < warp.time) issue = warp.time;
+  warp.time = issue;
+  const uint64_t turn = warp.issued + kSplitTurn;
+  while (warp.time < until && warp.Pick()) {
+    if (warp.pc >= warp.code_size) {
+      warp.at = 0;
+      warp.exec = warp.active;
+      warp.Raise(Fault::Kind::kInvalidPc, warp.FirstLane(), 0,
+                 "the program counter is outside the code");
+      return;
+    }
+    const Op& op = warp.code[warp.pc];
+    warp.at = warp.pc++;
+    if (op.wait != 0) {
+      for (uint32_t mask = op.wait; mask != 0; mask &= mask - 1) {
+        warp.time =
+            std::max(warp.time, warp.scoreboard[static_cast<size_t>(std::countr_zero(mask))]);
+      }
+    }
+    uint32_t exec = warp.active;
+    if (op.guard_uniform) {
+      if (warp.uniform_predicate[op.guard] == op.guard_negated) exec = 0;
+    } else {
+      exec &= op.guard_negated ? ~warp.predicate[op.guard] : warp.predicate[op.guard];
+    }
+    warp.exec = exec;
+    ++warp.issued;
+    ++issue;
+    if (exec != 0) {
+      op.run(warp, op);
+      if (op.write_barrier < 6) {
+        warp.scoreboard[op.write_barrier] = warp.time + CyclesOf(op.latency);
+      }
+      if (op.read_barrier < 6) warp.scoreboard[op.read_barrier] = warp.time + kReadCycles;
+    }
+    warp.time += op.stall;
+    if (warp.leave) {
+      warp.leave = false;
+      if (warp.faulted) {
+        warp.runnable = false;
+        return;
+      }
+      if (warp.done()) {
+        warp.runnable = false;
+        slots_[warp.slot] = nullptr;
+        --warp.cta->live_warps;
+        uint64_t end = warp.launch->end_time.load(std::memory_order_relaxed);
+        while (end < warp.time && !warp.launch->end_time.compare_exchange_weak(end, warp.time)) {
+        }
+        return;
+      }
+    }
+    if (warp.issued >= turn && !warp.waiting.empty()) {
+      warp.Rotate();
+      return;
+    }
+  }
+  if (warp.active == 0 && !warp.Pick()) warp.runnable = false;
+}
+
+}  // namespace iket::sim

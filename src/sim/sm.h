@@ -1,0 +1,55 @@
+// sm.h: one streaming multiprocessor: its warp slots, its clock, who issues next.
+//
+// Touched by one host thread at a time. Time model: each of the four schedulers issues at most one
+// instruction a cycle; a warp's next instruction comes after the stall count that the compiler put
+// into the control field, and after the scoreboards it waits for, which fall after a fixed latency
+// by class.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "sim/address_space.h"
+#include "sim/cta.h"
+#include "sim/device_model.h"
+
+namespace iket::sim {
+
+class Sm {
+ public:
+  static constexpr uint32_t kSlots = 64;
+  static constexpr uint32_t kSchedulers = 4;
+
+  Sm(const DeviceModel& model, AddressSpace& space, uint32_t sm_number)
+      : number(sm_number), memory(space), model_(&model) {}
+
+  // True if the CTA fits beside those that are here.
+  bool Fits(const Launch& launch) const;
+  void Place(std::unique_ptr<Cta> cta, uint64_t time);
+  // Runs until its clock reaches `until`, or until CTAs end, which are appended to `ended`. False
+  // if nothing ran.
+  bool Run(uint64_t until, std::vector<std::unique_ptr<Cta>>& ended);
+  bool empty() const { return ctas_.empty(); }
+  size_t resident() const { return ctas_.size(); }
+
+  const uint32_t number;
+  AddressView memory;
+  uint64_t time = 0;
+  uint64_t NanosecondsAt(uint64_t cycles) const { return cycles * 1000000 / model_->clock_khz; }
+
+ private:
+  void RunWarp(Warp& warp, uint64_t until);
+
+  const DeviceModel* model_;
+  std::array<Warp*, kSlots> slots_{};
+  std::array<uint64_t, kSchedulers> issue_{};  // when a scheduler can issue again
+  std::vector<std::unique_ptr<Cta>> ctas_;
+  uint32_t used_warps_ = 0;
+  uint32_t used_registers_ = 0;
+  uint32_t used_shared_ = 0;
+};
+
+}  // namespace iket::sim

@@ -1,0 +1,52 @@
+// Kernels of the driver's tests.
+#include <cstdint>
+
+extern "C" {
+
+__device__ int counter = 7;
+__constant__ int factor = 3;
+
+// to[i] = from[i] * factor, where factor is a constant that the program may set.
+__global__ void Scale(int* to, const int* from, int n) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i < n) to[i] = from[i] * factor;
+}
+
+// Parameters of several sizes, to see where each goes.
+__global__ void Mixed(char a, double b, short c, int64_t* to) {
+  to[0] = a;
+  to[1] = static_cast<int64_t>(b);
+  to[2] = c;
+}
+
+__global__ void Increment(int* value) { *value = *value + 1; }
+__global__ void AddToCounter(int by) { counter += by; }
+
+// Waits for the host, or for a kernel of another stream.
+__global__ void WaitFor(volatile int* flag) {
+  while (*flag == 0) {
+  }
+}
+__global__ void Store(volatile int* to, int value) { *to = value; }
+
+__global__ void Forever(volatile int* flag) {
+  while (*flag != 12345) {
+  }
+}
+
+__global__ void Loop(volatile int* to, int turns) {
+  for (int i = 0; i < turns; ++i) *to = i;
+}
+
+__global__ void Fault() { *reinterpret_cast<int*>(8) = 1; }
+__global__ void Misaligned(char* base) { *reinterpret_cast<int*>(base + 1) = 1; }
+__global__ void Trap() { __trap(); }
+
+__global__ void __launch_bounds__(64) Bounded(int* to) { to[threadIdx.x] = 1; }
+
+__global__ void DynamicShared(int* to, int n) {
+  extern __shared__ int values[];
+  values[n - 1] = n;
+  to[0] = values[n - 1];
+}
+}
