@@ -4,12 +4,16 @@
     corpus_check.py --runner PROGRAM --cubins PATTERN --expected FILE [--iket IKET --out FOLDER] [KERNEL...]
     corpus_check.py ... --record            writes FILE instead of comparing
 
+With --unsupported each kernel runs in a process of its own, and those that the file names must be refused as
+unsupported by the device: neither computed, and so to be taken off the list, nor computed wrongly.
+
 With --iket the runner is profiled, and the capture must hold exactly one mark a warp, with the number of
 the warp's first thread. Prints a line for each difference; exit code 1 if there was one. The device is
 whatever libcuda.so.1 finds: LD_LIBRARY_PATH says which.
 """
 import argparse
 import collections
+import concurrent.futures
 import glob
 import json
 import math
@@ -87,6 +91,32 @@ def run(options):
     return rows, done
 
 
+def check_each(options, expected):
+    """The software device: every kernel equal, or refused if the list says so."""
+    with open(options.unsupported, encoding="utf-8") as file:
+        refused = {line.split()[0] for line in file if line.strip() and not line.startswith("#")}
+    faults = [f"{kernel}: is on the list of what is not supported, but no kernel"
+              for kernel in refused - set(expected)]
+
+    def one(kernel):
+        command = [options.runner, MANIFEST, options.cubins, kernel]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        except subprocess.TimeoutExpired:
+            return f"{kernel}: does not end"
+        lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+        text = difference(json.loads(lines[0]), expected[kernel]) if lines else "no result"
+        if kernel not in refused:
+            return text and f"{kernel}: {text} {done.stderr.splitlines()[:1]}"
+        if lines:
+            return f"{kernel}: computed, though on the list of what is not supported ({text or 'equal'})"
+        return "" if "unsupported" in done.stderr else f"{kernel}: {done.stderr.splitlines()[:1]}"
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        faults += filter(None, pool.map(one, options.kernels or expected))
+    return faults, len(refused)
+
+
 def check_marks(options, kernels):
     """Lines about marks that the capture lacks, has too many of, or with another payload."""
     captures = glob.glob(os.path.join(options.out, "*.iketcap"))
@@ -109,11 +139,19 @@ def main():
     parser.add_argument("--cubins", required=True, help="pattern with {} for the source")
     parser.add_argument("--expected", required=True)
     parser.add_argument("--record", action="store_true")
+    parser.add_argument("--unsupported", metavar="FILE")
     parser.add_argument("--iket")
     parser.add_argument("--out")
     parser.add_argument("--timeout", type=float, default=600)
     parser.add_argument("kernels", nargs="*")
     options = parser.parse_args()
+    if options.unsupported:
+        with open(options.expected, encoding="utf-8") as file:
+            expected = {row["kernel"]: row for row in map(json.loads, file)}
+        faults, refused = check_each(options, expected)
+        print("\n".join([*faults, f"{len(expected) - refused - len(faults)} of {len(expected)} kernels equal, "
+                                   f"{refused} not supported"]))
+        return 1 if faults else 0
     rows, done = run(options)
     sys.stderr.write(done.stderr)
     if options.record:
