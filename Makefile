@@ -16,12 +16,14 @@ test: all ## build, then run every test that needs no GPU
 test-gpu: all ## build, then run the tests that need a GPU
 	@ctest --test-dir $(BUILD) -L '^gpu$$' --no-tests=error --output-on-failure
 
-demo: all ## profile the examples (live with a GPU, else kept captures) into demo/
+demo: configure ## profile the examples (live with a GPU, else kept captures) into demo/
 	@test -x tools/demo || { echo 'make demo: tools/demo is missing from this checkout' >&2; exit 1; }
+	@cmake --build $(BUILD) -j $(JOBS) --target $(shell tools/demo --targets)
 	@tools/demo $(BUILD)
 
-install: all ## install under PREFIX (default /usr/local)
-	@cmake --install $(BUILD) --prefix $(PREFIX)
+install: all ## install iket, its library and its header under PREFIX (default /usr/local)
+	@cmake --install $(BUILD) --prefix $(PREFIX) --component Unspecified
+	@cmake --install $(BUILD) --prefix $(PREFIX) --component device
 
 dist: all ## pack build/dist/iket-<version>-linux-x86_64.tar.gz, which needs glibc alone
 	@tools/dist $(BUILD)

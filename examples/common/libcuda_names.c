@@ -7,6 +7,7 @@
   void name(void) {}
 
 NAME(cuCtxSetCurrent)
+NAME(cuCtxSynchronize)
 NAME(cuDeviceGet)
 NAME(cuDeviceGetAttribute)
 NAME(cuDevicePrimaryCtxRetain)
@@ -25,5 +26,6 @@ NAME(cuMemFree_v2)
 NAME(cuMemcpyDtoH_v2)
 NAME(cuMemcpyHtoD_v2)
 NAME(cuModuleGetFunction)
+NAME(cuModuleLoad)
 NAME(cuModuleLoadData)
 NAME(cuTensorMapEncodeTiled)

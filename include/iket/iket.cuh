@@ -18,17 +18,19 @@
 // Guarantees
 //   Off    Without IKET_ENABLE nothing is left: the machine code equals that of the same source
 //          without marks.
-//   On     A mark is five instructions, eight with a payload. Not collected, it stores to
-//          shared memory that the driver reserves (below %reserved_smem_offset_cap) and that
-//          neither your kernel nor cooperative groups use. Collected, it writes to the collector's
-//          ring.
+//   On     A mark is five instructions, six or seven with a payload. Not collected, it reads the
+//          clock and writes nothing. Collected, it writes to the collector's ring.
 //   Warps  An event belongs to a warp: the active lanes of one issue make one event. When two sides
 //          of a branch mark, each side is an event. A payload is the value of the first active
 //          lane.
 //   Names  Any text, of any length, any number of them.
 //
+//   Order  Marks keep their order among each other and with memory operations that are volatile or
+//          atomic. Arithmetic is the compiler's to move: a range around nothing but arithmetic may
+//          come out empty. To hold a value in place, give it to a mark: iket::mark("sum"_ev, sum).
+//
 // One file without any #include, so that it can be vendored alone and compiled by NVRTC. sm_80 and
-// later, nvcc 12.4 or NVRTC 12.4 and later; C++20 for the literals, C++17 for the macros at the
+// later, nvcc 12.5 or NVRTC 12.5 and later; C++20 for the literals, C++17 for the macros at the
 // end. The machine-level contract is docs/placeholder.md.
 #pragma once
 
@@ -40,6 +42,11 @@
 #define IKET_DETAIL_FUNCTION inline
 #endif
 
+#if defined(IKET_ENABLE) && defined(__CUDACC_VER_MAJOR__)
+#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ < 1205
+#error "iket: marks need CUDA 12.5 or later (asm constraint \"C\")"
+#endif
+#endif
 #if defined(IKET_ENABLE) && defined(__CUDA_ARCH__)
 #if __CUDA_ARCH__ < 800
 #warning "iket: marks need sm_80 or later; they are left out of the code for this architecture"
@@ -91,6 +98,14 @@ IKET_DETAIL_FUNCTION unsigned bits_of(float value) {
 }
 
 // A pop has no name; every other event has one. A name is a type with `size()` and `at(i)`.
+template <typename T, typename = void>
+struct is_name {
+  static constexpr bool value = false;
+};
+template <typename T>
+struct is_name<T, decltype(T::size(), T::at(0), void())> {
+  static constexpr bool value = true;
+};
 struct no_name {
   IKET_DETAIL_FUNCTION static constexpr int size() { return 0; }
   IKET_DETAIL_FUNCTION static constexpr char at(int) { return 0; }
@@ -136,18 +151,19 @@ struct declaration {
   }
 };
 
-template <int... I>
+template <int... Index>
 struct indices {};
 // Halves instead of counting down, so that long names do not nest templates deeply.
-template <typename A, typename B>
+template <typename Left, typename Right>
 struct join;
-template <int... I, int... J>
-struct join<indices<I...>, indices<J...>> {
-  using type = indices<I..., (static_cast<int>(sizeof...(I)) + J)...>;
+template <int... Index, int... Other>
+struct join<indices<Index...>, indices<Other...>> {
+  using type = indices<Index..., (static_cast<int>(sizeof...(Index)) + Other)...>;
 };
-template <int N>
+template <int Count>
 struct make_indices
-    : join<typename make_indices<N / 2>::type, typename make_indices<N - N / 2>::type> {};
+    : join<typename make_indices<Count / 2>::type, typename make_indices<Count - Count / 2>::type> {
+};
 template <>
 struct make_indices<0> {
   using type = indices<>;
@@ -160,8 +176,8 @@ struct make_indices<1> {
 // The declaration as the initialiser of a PTX array: "0x49,0x4b,...,0x00".
 template <typename Declaration, typename Indices>
 struct initialiser;
-template <typename Declaration, int... I>
-struct initialiser<Declaration, indices<I...>> {
+template <typename Declaration, int... Index>
+struct initialiser<Declaration, indices<Index...>> {
   IKET_DETAIL_FUNCTION static constexpr char digit(int value) {
     return static_cast<char>(value < 10 ? '0' + value : 'a' + value - 10);
   }
@@ -176,15 +192,15 @@ struct initialiser<Declaration, indices<I...>> {
         // clang-format on
     }
   }
-  static constexpr char text[] = {character(I)..., 0};
+  static constexpr char text[] = {character(Index)..., 0};
 };
 template <typename Name, kind Kind, unsigned char Payload>
 using initialiser_of =
     initialiser<declaration<Name, Kind, Payload>,
                 typename make_indices<declaration<Name, Kind, Payload>::size * 5 - 1>::type>;
 
-// Where placeholders may store: [window - 16, window) is the top of the shared memory that the
-// driver reserves. Not volatile: the compiler reads it once a function and lifts it out of loops.
+// The address that a placeholder would store to: [window - 16, window) is the top of the shared
+// memory that the driver reserves. Not volatile: one read serves all marks of a function.
 __device__ __forceinline__ unsigned window() {
   unsigned address;
 #if __CUDA_ARCH__ >= 900
@@ -199,48 +215,48 @@ __device__ __forceinline__ unsigned window() {
   return address;
 }
 
-// All lanes store the same time stamp and id to one address. A payload may differ between lanes, so
-// only the first active lane stores it. (Not elect.sync: in code that may be divergent ptxas turns
-// it into a vote, a branch and a loop over the lanes.)
+// The store happens when the clock equals another number, so to say never, and must not be foreseen
+// to be dead; the collector turns the comparison into something else. With a payload the comparison
+// is with it, so that the compiler computes it outside of the guard. Where the window is nobody's
+// to write to, before sm_90, a second condition makes never out of so to say never.
+#if __CUDA_ARCH__ >= 900
+#define IKET_DETAIL_GUARD(number) "setp.eq.u32 p, t, " number ";\n\t"
+#else
+#define IKET_DETAIL_GUARD(number)        \
+  ".reg .b32 sms;\n\t.reg .pred no;\n\t" \
+  "mov.u32 sms, %%nsmid;\n\t"            \
+  "setp.eq.u32 no, sms, 0;\n\t"          \
+  "setp.eq.and.u32 p, t, " number ", no;\n\t"
+#endif
 template <typename Name, kind Kind>
 __device__ __forceinline__ void emit() {
   using decl = declaration<Name, Kind, 0>;
   asm volatile(
       "{\n\t.global .align 4 .b8 iket_decl[] = {%2};\n\t"
-      ".reg .b32 t;\n\t"
+      ".reg .b32 t;\n\t.reg .pred p;\n\t"
       "mov.u32 t, %%clock;\n\t"
-      "st.volatile.shared.v2.u32 [%1+-8], {t, %0};\n\t"
-      "pmevent.mask 0xe110;\n\t"
-      "pmevent.mask 0xe200;\n\t}" ::"r"(decl::id),
+      IKET_DETAIL_GUARD("%0")
+      "@p st.volatile.shared.v2.u32 [%1+-8], {t, %0};\n\t"
+      "pmevent.mask 0xe110;\n\t}" ::"n"(decl::id),
       "r"(window()), "C"(initialiser_of<Name, Kind, 0>::text)
       : "memory");
 }
-
-// Not volatile: one read serves all marks of a function.
-__device__ __forceinline__ unsigned lower_lanes() {
-  unsigned mask;
-  asm("mov.u32 %0, %%lanemask_lt;" : "=r"(mask));
-  return mask;
-}
-
 template <typename Name, kind Kind, unsigned char Payload>
 __device__ __forceinline__ void emit(unsigned payload) {
   using decl = declaration<Name, Kind, Payload>;
   asm volatile(
       "{\n\t.global .align 4 .b8 iket_decl[] = {%2};\n\t"
-      ".reg .b32 t, m;\n\t.reg .pred first;\n\t"
-      "activemask.b32 m;\n\t"
-      "and.b32 m, m, %4;\n\t"
-      "setp.eq.u32 first, m, 0;\n\t"
-      "@first st.volatile.shared.u32 [%1+-16], %3;\n\t"
+      ".reg .b32 t, none;\n\t.reg .pred p;\n\t"
+      "pmevent.mask 0xe200;\n\t"
       "mov.u32 t, %%clock;\n\t"
-      "st.volatile.shared.v2.u32 [%1+-8], {t, %0};\n\t"
-      "pmevent.mask 0xe110;\n\t"
-      "pmevent.mask 0xe200;\n\t}" ::"r"(decl::id),
-      "r"(window()), "C"(initialiser_of<Name, Kind, Payload>::text), "r"(payload),
-      "r"(lower_lanes())
+      IKET_DETAIL_GUARD("%3")
+      "@p st.volatile.shared.v4.u32 [%1+-16], {t, %0, %3, none};\n\t"
+      "pmevent.mask 0xe110;\n\t}" ::"n"(decl::id),
+      "r"(window()), "C"(initialiser_of<Name, Kind, Payload>::text), "r"(payload)
       : "memory");
 }
+
+#undef IKET_DETAIL_GUARD
 
 #else  // IKET_DETAIL_ON
 
@@ -253,13 +269,17 @@ IKET_DETAIL_FUNCTION void emit(unsigned) {}
 
 template <kind Kind, typename Name, typename T>
 IKET_DETAIL_FUNCTION void event(Name, T payload) {
+  static_assert(is_name<Name>::value, "iket: a name is a literal with _ev behind it: \"load\"_ev");
   static_assert(payload_type<T>::known,
                 "iket: a payload is int, unsigned or float; cast the value to one of them");
-  emit<Name, Kind, payload_type<T>::number>(bits_of(payload));
+  if constexpr (is_name<Name>::value && payload_type<T>::known) {
+    emit<Name, Kind, payload_type<T>::number>(bits_of(payload));
+  }
 }
 template <kind Kind, typename Name>
 IKET_DETAIL_FUNCTION void event(Name) {
-  emit<Name, Kind>();
+  static_assert(is_name<Name>::value, "iket: a name is a literal with _ev behind it: \"load\"_ev");
+  if constexpr (is_name<Name>::value) emit<Name, Kind>();
 }
 
 }  // namespace detail
@@ -310,19 +330,19 @@ range(Name, T) -> range<Name>;
 #if defined(__cpp_nontype_template_args) && __cpp_nontype_template_args >= 201911L
 
 namespace detail {
-template <int N>
+template <int Count>
 struct literal {
-  char characters[N];
+  char characters[Count];
   // NOLINTNEXTLINE: implicit by design
-  IKET_DETAIL_FUNCTION constexpr literal(const char (&text)[N]) : characters{} {
-    for (int i = 0; i < N; ++i) characters[i] = text[i];
+  IKET_DETAIL_FUNCTION constexpr literal(const char (&text)[Count]) : characters{} {
+    for (int i = 0; i < Count; ++i) characters[i] = text[i];
   }
 };
 template <typename T>
 struct literal_size;
-template <int N>
-struct literal_size<literal<N>> {
-  static constexpr int value = N - 1;
+template <int Count>
+struct literal_size<literal<Count>> {
+  static constexpr int value = Count - 1;
 };
 }  // namespace detail
 
@@ -340,6 +360,15 @@ template <detail::literal Text>
 IKET_DETAIL_FUNCTION constexpr event_name<Text> operator""_ev() {
   return {};
 }
+}  // namespace literals
+
+#else
+
+// "text"_ev is a type made of a text, which C++17 cannot do; the macros below can.
+struct event_names_need_std_cpp20_or_the_macro_IKET_MARK;
+namespace literals {
+IKET_DETAIL_FUNCTION event_names_need_std_cpp20_or_the_macro_IKET_MARK
+operator""_ev(const char*, decltype(sizeof(0)));
 }  // namespace literals
 
 #endif
@@ -374,10 +403,10 @@ IKET_DETAIL_FUNCTION constexpr event_name<Text> operator""_ev() {
 #define IKET_DETAIL_PICK(a, b, pick, ...) pick
 #define IKET_DETAIL_WITH(payload, end) , payload
 #define IKET_DETAIL_NONE(end)
-#define IKET_DETAIL_NAME(type, text)                                           \
-  struct type {                                                                \
-    IKET_DETAIL_FUNCTION static constexpr int size() {                         \
-      return static_cast<int>(sizeof(text)) - 1;                               \
-    }                                                                          \
-    IKET_DETAIL_FUNCTION static constexpr char at(int i) { return (text)[i]; } \
+#define IKET_DETAIL_NAME(type, text)                                              \
+  struct type {                                                                   \
+    IKET_DETAIL_FUNCTION static constexpr int size() {                            \
+      return static_cast<int>(sizeof("" text)) - 1; /* a literal, nothing else */ \
+    }                                                                             \
+    IKET_DETAIL_FUNCTION static constexpr char at(int i) { return ("" text)[i]; } \
   }

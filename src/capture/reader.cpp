@@ -35,7 +35,7 @@ class Mapping {
       return Fail(ErrorKind::kSystem, "{}: cannot {} the capture: {}", path, what,
                   std::strerror(errno));
     };
-    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return fail("open");
     struct stat status{};
     void* address = nullptr;
@@ -47,7 +47,9 @@ class Mapping {
     Mapping mapping;
     if (address == nullptr) {
       if (S_ISREG(status.st_mode)) return mapping;
-      return Fail(ErrorKind::kBadInput, "{}: not a capture: it is not a regular file", path);
+      return Fail(ErrorKind::kBadInput, "{}: not a capture: {}", path,
+                  S_ISDIR(status.st_mode) ? "it is a folder; name the .iketcap in it"
+                                          : "it is not a regular file");
     }
     mapping.bytes_ = {static_cast<std::byte*>(address), static_cast<size_t>(status.st_size)};
     return mapping;
@@ -187,7 +189,6 @@ std::string Damage::Summary() const {
   add(chunks_missing, "chunk missing", "chunks missing");
   add(bytes_skipped, "byte skipped", "bytes skipped");
   add(strings_lost, "string lost", "strings lost");
-  add(chunks_unknown, "chunk of an unknown kind", "chunks of an unknown kind");
   add(chunks_unwritten, "chunk could not be written", "chunks could not be written");
   say(cut, "end missing");
   return text;

@@ -23,6 +23,7 @@
 namespace iket::capture {
 
 // What a reader had to pass over. All zero and `cut` false: the file is as its writer left it.
+// Chunks of an unknown kind are no damage: a newer writer made them (docs/format.md, versions).
 struct Damage {
   uint64_t chunks_whole = 0;      // found, checksum right (unknown and malformed ones included)
   uint64_t chunks_damaged = 0;    // header found, payload not right

@@ -2,8 +2,9 @@
 //
 // A sink takes whole pieces: a piece is written to its end, or what was written of it is taken
 // back, so that a full disk never leaves half a chunk before later ones. FdSink is safe in somebody
-// else's process: it touches no stdio, retries interrupted and short writes, and keeps SIGXFSZ
-// (file size limit) and SIGPIPE from reaching the program.
+// else's process: it touches no stdio, retries interrupted and short writes, keeps SIGXFSZ (file
+// size limit) and SIGPIPE from reaching the program, and writes to its own file whatever the
+// program does to descriptors.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 
 namespace iket::capture {
@@ -49,7 +51,7 @@ class FdSink final : public ByteSink {
   Result<void> Close() override;
 
  private:
-  int fd_;
+  Descriptor fd_;
   std::string name_;
   bool seekable_;
   uint64_t written_ = 0;  // bytes of whole pieces

@@ -49,7 +49,6 @@ void CheckDamage(const capture::Damage& damage, std::vector<Fault>& faults) {
   };
   if (damage.file_header_damaged) faults.push_back({"file_header", "the file's header is damaged"});
   count(damage.chunks_damaged, "chunks_damaged", "chunks with a wrong checksum or length");
-  count(damage.chunks_unknown, "chunks_unknown", "chunks of a kind, version or codec not known");
   count(damage.chunks_malformed, "chunks_malformed", "chunks whose contents break the format");
   count(damage.chunks_missing, "chunks_missing", "chunks missing, by their sequence numbers");
   count(damage.bytes_skipped, "bytes_skipped", "bytes that belong to no whole chunk");
@@ -178,10 +177,16 @@ void PrintJson(const std::vector<Checked>& all) {
 
 Result<int> Check(const Options& options) {
   std::vector<Checked> all;
+  int code = kExitDone;
   for (const std::string& path : options.files) {
     auto checked = CheckFile(path);
-    if (!checked) return tl::unexpected(checked.error());
-    all.push_back(std::move(*checked));
+    if (checked) {
+      all.push_back(std::move(*checked));
+      continue;
+    }
+    // One bad file must not hide the others.
+    PrintError(checked.error().message);
+    code = std::max(code, ExitCode(checked.error().kind));
   }
   if (options.json) {
     PrintJson(all);
@@ -190,7 +195,7 @@ Result<int> Check(const Options& options) {
   }
   const bool sound =
       std::all_of(all.begin(), all.end(), [](const Checked& c) { return c.faults.empty(); });
-  return sound ? kExitDone : kExitFound;
+  return std::max(code, sound ? kExitDone : kExitFound);
 }
 
 }  // namespace

@@ -50,6 +50,16 @@ int Main(int argc, char** argv) {
 
   std::vector<std::string> words(argv + 1, argv + argc);
   program = SplitProgram(app, words);
+  if (!words.empty() && !words.front().starts_with("-") &&
+      !std::ranges::any_of(app.get_subcommands(nullptr), [&](const CLI::App* command) {
+        return command->get_name() == words.front();
+      })) {
+    PrintError(
+        fmt::format("unknown command '{}': there are profile, export, report, info and check; "
+                    "see iket --help",
+                    words.front()));
+    return kExitUsage;
+  }
   if (const int code = Parse(app, std::move(words)); code >= 0) return code;
   exporter::RemoveTemporariesOnSignals();
   const Result<int> result = run();

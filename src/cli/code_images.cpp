@@ -138,9 +138,13 @@ Result<MappedFile> MappedFile::Open(const std::string& path) {
   const auto fail = [&] {
     return Fail(ErrorKind::kSystem, "{}: cannot read: {}", path, std::strerror(errno));
   };
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return fail();
   struct stat status = {};
+  if (fstat(fd, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
+    close(fd);
+    return Fail(ErrorKind::kBadInput, "{}: not a regular file", path);
+  }
   if (fstat(fd, &status) != 0 || S_ISDIR(status.st_mode)) {
     if (errno == 0 || S_ISDIR(status.st_mode)) errno = EISDIR;
     auto error = fail();

@@ -71,12 +71,23 @@ Result<int> Export(const Options& options) {
       return Fail(ErrorKind::kUsage, "export: -o {} is the capture itself; choose another name",
                   path);
     }
+    // One bad file must not hide the others.
+    const auto failed = [&code](const Error& error) {
+      PrintError(error.message);
+      code = std::max(code, ExitCode(error.kind));
+    };
     auto loaded = Load(capture);
-    if (!loaded) return tl::unexpected(loaded.error());
+    if (!loaded) {
+      failed(loaded.error());
+      continue;
+    }
     code = std::max(code, ReadCode(*loaded));
     if (loaded->model.warps.size() == 0) continue;
     auto file = ExportPerfetto(loaded->model, path, options.range_cycles);
-    if (!file) return tl::unexpected(file.error());
+    if (!file) {
+      failed(file.error());
+      continue;
+    }
     lines.push_back({capture, *file, loaded->model.warps.size(), loaded->model.events.size()});
   }
   PrintLines(lines, options.json);

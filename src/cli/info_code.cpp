@@ -256,7 +256,9 @@ Result<int> InfoOnCode(const InfoOptions& options, UntrustedBytes file) {
               info.where.empty()) {
             shown.push_back(std::move(info));
           } else {
-            ++unmarked[fmt::format("{} for {}", info.kind, info.arch)];
+            // Of PTX nobody knows: it is not looked into.
+            ++unmarked[fmt::format("{} for {}{}", info.kind, info.arch,
+                                   info.kind == "PTX" ? ", not looked into" : " without marks")];
             unmarked_kernels += info.kernels;
           }
         },
@@ -289,7 +291,7 @@ Result<int> InfoOnCode(const InfoOptions& options, UntrustedBytes file) {
   }
   for (const ImageInfo& info : shown) text += ImageText(info, options);
   for (const auto& [what, images] : unmarked) {
-    text += fmt::format("{} without marks: {}\n", what, Count(images));
+    text += fmt::format("{}: {}\n", what, Count(images));
   }
   if (unmarked_kernels != 0) {
     text += fmt::format("kernels in them: {}\n", Count(unmarked_kernels));
@@ -299,6 +301,10 @@ Result<int> InfoOnCode(const InfoOptions& options, UntrustedBytes file) {
   const bool has_cubin = std::any_of(unmarked.begin(), unmarked.end(), [](const auto& entry) {
     return entry.first.starts_with("cubin");
   });
+  if (has_cubin && std::none_of(shown.begin(), shown.end(),
+                                [](const ImageInfo& info) { return info.marked(); })) {
+    text += "no marks: build with -DIKET_ENABLE, and without -G\n";
+  }
   if (only_ptx && !has_cubin) {
     text += "PTX only: cannot be traced; build with -arch=sm_90 (or add it)\n";
   }

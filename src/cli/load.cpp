@@ -14,8 +14,26 @@ Result<Loaded> Load(const std::string& path) {
   return Loaded{path, std::move(*reader), std::move(*model)};
 }
 
+std::vector<std::string> DeviceNames(const Loaded& loaded) {
+  std::vector<std::string> names;
+  for (const auto& device : loaded.facts().devices) {
+    std::string name = Printable(device.name);
+    if (name.find("software device") != std::string::npos) {
+      name += ": times are a model's, nothing here is a measurement";
+    }
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
 int ReadCode(const Loaded& loaded) {
   const capture::Damage& damage = loaded.facts().damage;
+  if (damage.chunks_unknown != 0) {
+    PrintWarning(
+        fmt::format("{}: made by a newer iket: kinds of data that this one does not know "
+                    "were left out",
+                    loaded.path));
+  }
   if (damage.any()) {
     PrintError(fmt::format("{}: damaged: {}; what is whole in it was read", loaded.path,
                            damage.Summary()));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "capture/reader.h"
@@ -19,6 +20,10 @@ struct Loaded {
 
 // Reads and decodes all of it. A damaged file gives what is whole in it: see DamageCode.
 Result<Loaded> Load(const std::string& path);
+
+// "NVIDIA H200", once for each device of the capture that was used; of a software device also that
+// its times are a model's and no measurement.
+std::vector<std::string> DeviceNames(const Loaded& loaded);
 
 // The exit code that a command ends with after it has shown what it could. Says on standard error,
 // in one line, that the file is damaged (3) or that it holds no warp (4); 0 otherwise.

@@ -1,5 +1,7 @@
 #include "cli/output_folder.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,7 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "iket_pid_0x";
-constexpr std::array<std::string_view, 2> kExtensions = {".iketcap", ".pftrace"};
+constexpr std::array<std::string_view, 4> kExtensions = {".iketcap", ".pftrace", ".iketcap.part",
+                                                         ".launches"};
 
 std::string HostName() {
   char name[HOST_NAME_MAX + 1] = {};
@@ -36,6 +39,25 @@ Result<void> RemoveOurFiles(const std::string& path) {
   }
   if (why) return CannotMake(path, why);
   return {};
+}
+
+// Held until the process ends, or takes another folder: two runs in one folder would take each
+// other's files.
+Result<void> Lock(const std::string& path) {
+  static int held = -1;
+  if (held >= 0) close(held);
+  held = -1;
+  const int fd = open((fs::path(path) / kMarkerFile).c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return {};  // no marker: not ours yet
+  if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+    held = fd;
+    return {};
+  }
+  close(fd);
+  return Fail(ErrorKind::kUsage,
+              "{}: another iket profile is using it; choose another with -o, as "
+              "-o 'iket_output.%p'",
+              path);
 }
 
 }  // namespace
@@ -89,17 +111,19 @@ Result<void> PrepareOutputFolder(const std::string& path, bool clobber) {
           "to put files there",
           path);
     }
+    if (auto locked = Lock(path); !locked) return locked;
     if (auto removed = RemoveOurFiles(path); !removed) return removed;
   } else {
     fs::create_directories(path, why);
     if (why) return CannotMake(path, why);
   }
+  const bool locked = fs::exists(fs::path(path) / kMarkerFile, why);
   std::ofstream marker(fs::path(path) / kMarkerFile);
   marker
       << "Made by iket profile, which empties this folder of its own files when it runs again.\n";
   marker.close();
   if (!marker) return CannotMake(path, std::error_code(errno, std::generic_category()));
-  return {};
+  return locked ? Result<void>() : Lock(path);
 }
 
 bool IsOurFile(std::string_view name) {

@@ -17,7 +17,8 @@ inline constexpr const char* kMarkerFile = ".iket_output";
 // and %% replaced. Anything else behind a % is an error (kUsage).
 Result<std::string> ExpandPattern(const std::string& pattern);
 
-// Makes `path` a folder of ours: created with its parents, or taken over as said above.
+// Makes `path` a folder of ours: created with its parents, or taken over as said above, and kept
+// for this process until it ends. Errors: kUsage (foreign, or in use), kSystem.
 Result<void> PrepareOutputFolder(const std::string& path, bool clobber);
 
 // True for names of files that we make: iket_pid_0x1f3.iketcap, .pftrace.

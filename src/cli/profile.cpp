@@ -21,6 +21,7 @@ struct Options {
   bool clobber = false;
   std::vector<std::string> exports = {"pftrace"};
   uint64_t ring_bytes = 32 << 10;
+  std::string device = "gpu";
   bool json = false;
 };
 
@@ -62,6 +63,10 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
   if (const auto layout = ring::MakeLayout(options.ring_bytes, 1); !layout) {
     return FailIn("--ring", layout.error());
   }
+  // Before anything of an earlier run is removed.
+  if (auto found = supervisor::ResolveCommand(program.front()); !found) {
+    return tl::unexpected(found.error());
+  }
   const auto folder = ExpandPattern(options.output);
   if (!folder) return tl::unexpected(folder.error());
   if (auto prepared = PrepareOutputFolder(*folder, options.clobber); !prepared) {
@@ -72,6 +77,11 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
   run.command = program;
   run.output_folder = *folder;
   run.ring_bytes = options.ring_bytes;
+  if (options.device == "sim") {
+    auto driver = supervisor::FindSoftwareDevice();
+    if (!driver) return FailIn("--device sim", driver.error());
+    run.driver = std::move(*driver);
+  }
   const auto outcome = supervisor::Supervise(run);
   if (!outcome) return tl::unexpected(outcome.error());
 
@@ -88,9 +98,15 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
     code = std::max(code, file_code);
   }
   if (outcome->captures.empty()) {
-    PrintError(
-        "nothing was recorded: no process used a GPU that could be traced; is the program built "
-        "with IKET_ENABLE, and does it find libcuda?");
+    const std::string no_gpu = supervisor::WhyNoGpu(run.driver);
+    PrintError("nothing was recorded: " +
+               (no_gpu.empty() ? "no process loaded GPU code that could be traced; is the program "
+                                 "built with IKET_ENABLE?"
+                               : no_gpu));
+    if (options.json) {
+      const std::string text = summary.Json() + "\n";
+      std::fwrite(text.data(), 1, text.size(), stderr);
+    }
   } else {
     const std::string text = options.json ? summary.Json() + "\n" : summary.Text();
     std::fwrite(text.data(), 1, text.size(), stderr);
@@ -120,10 +136,17 @@ void AddProfile(CLI::App& app, Run& run, const std::vector<std::string>& program
       ->expected(1)
       ->check(CLI::IsMember({"pftrace", "none"}).description(""))
       ->capture_default_str();
-  sub->add_option("--ring", options->ring_bytes,
-                  "Bytes of each warp's ring, a power of two; halved until all of them fit")
+  sub->add_option(
+         "--ring", options->ring_bytes,
+         "Bytes of each warp's ring: a power of two from 4K on (64K is fine); halved until "
+         "all of them fit")
       ->type_name("SIZE")
       ->transform(CLI::AsSizeValue(false).description(""))
+      ->capture_default_str();
+  sub->add_option("--device", options->device,
+                  "gpu, or sim: a software device that runs sm_90 code of driver-API programs")
+      ->type_name("DEVICE")
+      ->check(CLI::IsMember({"gpu", "sim"}).description(""))
       ->capture_default_str();
   sub->add_flag("--json", options->json, "The closing lines as JSON, on standard error");
   sub->callback([options, &program, &run] {

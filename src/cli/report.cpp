@@ -61,6 +61,7 @@ std::string TrustText(const Report& report) {
   const trace::Model& model = report.loaded.model;
   const trace::Counters& counters = model.counters;
   Table table({Align::kLeft, Align::kLeft});
+  for (const std::string& device : DeviceNames(report.loaded)) table.Row({"device", device});
   table.Row(
       {"launches", fmt::format("{}: {} complete, {} partial, {} not in the host's log",
                                Count(report.launches.launches), Count(report.launches.complete),
@@ -159,6 +160,10 @@ void WriteTrust(JsonWriter& json, const Report& report) {
   const trace::Model& model = report.loaded.model;
   auto trust = json.Object("trust");
   json.Member("damage", report.loaded.facts().damage.Summary());
+  {
+    auto devices = json.Array("devices");
+    for (const std::string& device : DeviceNames(report.loaded)) json.Value(device);
+  }
   {
     auto launches = json.Object("launches");
     json.Member("all", report.launches.launches);

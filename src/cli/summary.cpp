@@ -17,6 +17,9 @@ constexpr size_t kRefusalLines = 10;
 
 void Summary::Add(const Loaded& loaded) {
   const trace::Model& model = loaded.model;
+  for (std::string& name : DeviceNames(loaded)) {
+    if (std::ranges::find(devices_, name) == devices_.end()) devices_.push_back(std::move(name));
+  }
   const trace::LaunchTotals totals = trace::CountLaunches(model);
   launches_ += totals.launches;
   complete_ += totals.complete;
@@ -82,6 +85,7 @@ std::string Summary::Text() const {
   const std::string name_lines = names.Text();
 
   Table table({Align::kLeft, Align::kLeft});
+  for (const std::string& device : devices_) table.Row({"device", device});
   table.Row(
       {"kernels", fmt::format("{} traced, {} refused", Count(kernels_), Count(refusals_.size()))});
   std::string launches = fmt::format("{}: {} complete, {} partial", Count(launches_),
@@ -122,6 +126,10 @@ std::string Summary::Json() const {
   exporter::JsonWriter json;
   {
     auto object = json.Object();
+    {
+      auto devices = json.Array("devices");
+      for (const std::string& device : devices_) json.Value(device);
+    }
     json.Member("kernels", kernels_);
     {
       auto launches = json.Object("launches");

@@ -1,4 +1,4 @@
-// summary.h: the ten lines that `iket profile` ends with.
+// summary.h: the few lines that `iket profile` ends with.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,8 @@ class Summary {
 
   std::vector<std::pair<std::string, Range>> LongestRanges() const;
 
-  uint64_t kernels_ = 0;  // with marks that record
+  std::vector<std::string> devices_;  // each once
+  uint64_t kernels_ = 0;              // with marks that record
   uint64_t launches_ = 0, complete_ = 0, partial_ = 0, unknown_ = 0;
   uint64_t warps_ = 0;
   uint64_t events_ = 0;

@@ -52,8 +52,9 @@ class SummaryTest : public testing::Test {
   std::string path_;
 };
 
-TEST_F(SummaryTest, IsTenAlignedLines) {
+TEST_F(SummaryTest, IsAFewAlignedLines) {
   EXPECT_EQ(Sum().Text(),
+            "  device          Paper GPU\n"
             "  kernels         1 traced, 0 refused\n"
             "  launches        1: 1 complete, 0 partial; 1 warp\n"
             "  events          12 kept, 0 lost (0 %)\n"

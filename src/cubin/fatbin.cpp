@@ -78,14 +78,16 @@ std::optional<uint64_t> FatbinSize(UntrustedBytes bytes) {
 }
 
 std::vector<UntrustedBytes> FindFatbins(UntrustedBytes file) {
-  constexpr uint64_t kAlign = 8;
+  // Members of an archive stand at even offsets, whatever the alignment inside of them.
+  constexpr uint32_t kArchive = 0x72613c21;  // "!<ar"
+  const uint64_t align = file.Read<uint32_t>(0) == kArchive ? 2 : 8;
   std::vector<UntrustedBytes> found;
-  for (uint64_t at = 0; file.Contains(at, sizeof(FatbinHeader)); at += kAlign) {
+  for (uint64_t at = 0; file.Contains(at, sizeof(FatbinHeader)); at += align) {
     if (file.Read<uint32_t>(at) != kFatbinMagic) continue;
     const auto size = FatbinSize(*file.Slice(at, file.size() - at));
     if (!size || !file.Contains(at, *size)) continue;
     found.push_back(*file.Slice(at, *size));
-    at += (*size - 1) / kAlign * kAlign;
+    at += (*size - 1) / align * align;
   }
   return found;
 }
@@ -137,7 +139,7 @@ Result<std::vector<std::byte>> Decompress(const FatbinEntry& entry) {
 
 Result<std::vector<std::byte>> RebuildFatbin(const Fatbin& fatbin,
                                              std::span<const Replacement> replacements) {
-  constexpr uint64_t kAlign = 8;
+  constexpr uint64_t align = 8;
   std::vector<const Replacement*> of_entry(fatbin.entries.size());
   uint64_t size = fatbin.bytes.size();
   for (const Replacement& replacement : replacements) {
@@ -147,7 +149,7 @@ Result<std::vector<std::byte>> RebuildFatbin(const Fatbin& fatbin,
                   replacement.entry, fatbin.entries.size());
     }
     of_entry[replacement.entry] = &replacement;
-    size += replacement.code.size() + kAlign;
+    size += replacement.code.size() + align;
   }
 
   std::vector<std::byte> out;
@@ -163,7 +165,7 @@ Result<std::vector<std::byte>> RebuildFatbin(const Fatbin& fatbin,
     const auto code = of_entry[i]->code;
     append(all.subspan(copied, entry.offset - copied));
     FatbinEntryHeader header = *entry.header.Read<FatbinEntryHeader>(0);
-    header.payload_size = (code.size() + kAlign - 1) / kAlign * kAlign;
+    header.payload_size = (code.size() + align - 1) / align * align;
     header.compressed_size = 0;
     header.flags &= ~(kEntryLz4 | kEntryZstd);
     header.uncompressed_size = 0;

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 namespace iket::exporter {
@@ -45,6 +46,19 @@ std::string Why() { return std::strerror(errno); }
 }  // namespace
 
 Result<OutputFile> OutputFile::Create(std::string path) {
+  std::error_code why;
+  const auto status = std::filesystem::status(path, why);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    // A device or a pipe is written to; it cannot be replaced by a file.
+    const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return Fail(ErrorKind::kSystem, "{}: cannot open: {}", path, Why());
+    return OutputFile(std::move(path), {}, fd);
+  }
+  // What a link points at is replaced, not the link.
+  if (std::filesystem::is_symlink(path, why)) {
+    const auto target = std::filesystem::canonical(path, why);
+    if (!why) path = target.string();
+  }
   std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
   const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd < 0) {
@@ -58,7 +72,7 @@ OutputFile::OutputFile(std::string path, std::string temporary, int fd)
     : path_(std::move(path)),
       temporary_(std::move(temporary)),
       fd_(fd),
-      slot_(Remember(temporary_)) {}
+      slot_(temporary_.empty() ? -1 : Remember(temporary_)) {}
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),
@@ -70,7 +84,7 @@ OutputFile::OutputFile(OutputFile&& other) noexcept
 OutputFile::~OutputFile() {
   if (fd_ >= 0) {
     close(fd_);
-    unlink(temporary_.c_str());
+    if (!temporary_.empty()) unlink(temporary_.c_str());
   }
   Forget(slot_);
 }
@@ -91,9 +105,11 @@ Result<void> OutputFile::Write(std::string_view bytes) {
 
 Result<void> OutputFile::Commit() {
   // close() reports what a network file system could not store.
-  if (close(std::exchange(fd_, -1)) != 0 || rename(temporary_.c_str(), path_.c_str()) != 0) {
+  bool done = close(std::exchange(fd_, -1)) == 0;
+  if (done && !temporary_.empty()) done = rename(temporary_.c_str(), path_.c_str()) == 0;
+  if (!done) {
     const std::string why = Why();
-    unlink(temporary_.c_str());
+    if (!temporary_.empty()) unlink(temporary_.c_str());
     return Fail(ErrorKind::kSystem, "{}: cannot finish: {}", path_, why);
   }
   Forget(std::exchange(slot_, -1));

@@ -15,7 +15,8 @@ namespace iket::exporter {
 
 class OutputFile {
  public:
-  // Opens a temporary beside `path`, whose folder must exist.
+  // Opens a temporary beside `path`, whose folder must exist; beside what it points at, if it is a
+  // link. A device or a pipe is opened itself.
   static Result<OutputFile> Create(std::string path);
 
   OutputFile(OutputFile&& other) noexcept;

@@ -37,7 +37,9 @@ RealDriver LoadReal() noexcept {
   find(real.MemRelease, "cuMemRelease");
   find(real.MemExport, "cuMemExportToShareableHandle");
   find(real.MemAddressReserve, "cuMemAddressReserve");
+  find(real.MemAddressFree, "cuMemAddressFree");
   find(real.MemMap, "cuMemMap");
+  find(real.MemUnmap, "cuMemUnmap");
   find(real.MemSetAccess, "cuMemSetAccess");
   find(real.MemsetD8Async, "cuMemsetD8Async");
   find(real.MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2");

@@ -36,7 +36,9 @@ struct RealDriver {
   decltype(&::cuMemRelease) MemRelease;
   decltype(&::cuMemExportToShareableHandle) MemExport;
   decltype(&::cuMemAddressReserve) MemAddressReserve;
+  decltype(&::cuMemAddressFree) MemAddressFree;
   decltype(&::cuMemMap) MemMap;
+  decltype(&::cuMemUnmap) MemUnmap;
   decltype(&::cuMemSetAccess) MemSetAccess;
   decltype(&::cuMemsetD8Async) MemsetD8Async;
   decltype(&::cuMemcpyHtoDAsync_v2) MemcpyHtoDAsync;

@@ -1,13 +1,11 @@
 // The look-up of symbols, in front of glibc's own. Everything that is not a hooked driver function
 // goes on to glibc by a tail call: it finds the caller of RTLD_NEXT and RTLD_DEFAULT by the return
 // address, so this function's frame must be gone by then. Compiled with optimisation in every build
-// type.
+// type (CMakeLists.txt).
 #include <dlfcn.h>
 
 #include "inject/driver.h"
 #include "inject/hooks.h"
-
-#pragma GCC optimize("O2", "optimize-sibling-calls", "omit-frame-pointer")
 
 namespace {
 

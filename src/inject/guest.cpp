@@ -143,7 +143,7 @@ bool Guest::Open() {
   const std::string socket = Variable(session::kEnvSocket);
   if (!socket.empty()) {
     if (auto connection = session::Connect(socket)) {
-      socket_ = *connection;
+      socket_ = Descriptor(*connection);
     } else {
       Say("no supervisor (" + connection.error().message + "); rings are read in this process");
     }
@@ -173,11 +173,12 @@ void Guest::Note(capture::Severity severity, int32_t kernel, std::string text) n
 }
 
 bool Guest::Share(const session::RingMemory& memory) noexcept {
-  if (socket_ < 0) return false;
+  const int socket = socket_.get();
+  if (socket < 0) return false;
   try {
     session::RingMemory signed_memory = memory;
     signed_memory.pid = static_cast<uint32_t>(pid_);
-    return session::Send(socket_, signed_memory).has_value();
+    return session::Send(socket, signed_memory).has_value();
   } catch (...) {
     return false;
   }

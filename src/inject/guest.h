@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "base/descriptor.h"
 #include "capture/writer.h"
 #include "inject/say.h"
 #include "ring/layout.h"
@@ -48,7 +49,7 @@ class Guest {
 
   // Hands ring memory to the supervisor; false when there is none or it does not answer.
   bool Share(const session::RingMemory& memory) noexcept;
-  bool has_supervisor() const { return socket_ >= 0; }
+  bool has_supervisor() const { return socket_.get() >= 0; }
 
   // At the end of a process without a supervisor: makes the final capture.
   void Finish() noexcept;
@@ -68,7 +69,7 @@ class Guest {
   ring::Layout layout_;
   std::optional<capture::Writer> writer_;
   std::optional<session::LaunchLog> launch_log_;
-  int socket_ = -1;
+  Descriptor socket_;
   std::atomic<uint32_t> next_image_{0};
   std::atomic<uint32_t> next_context_{0};
   std::atomic<uint32_t> next_kernel_{0};

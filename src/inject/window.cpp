@@ -54,6 +54,7 @@ class PrivateStream {
 Result<void> Window::MapAt(uint64_t address, uint64_t bytes, CUmemGenericAllocationHandle handle) {
   const CUresult result = Real().MemMap(address, bytes, 0, handle, 0);
   if (result != CUDA_SUCCESS) return Failure("cuMemMap", result);
+  mappings_.push_back({address, bytes});
   return {};
 }
 
@@ -65,65 +66,83 @@ Result<void> Window::MapSink(uint64_t from, uint64_t to) {
 }
 
 Result<Window> Window::Create(CUdevice device, const ring::Layout& layout) {
-  const RealDriver& real = Real();
   Window window;
   window.layout_ = layout;
   window.device_ = device;
-
-  CUresult result = CreateMemory(&window.sink_, device, kGranularity);
+  const CUresult result = CreateMemory(&window.sink_, device, kGranularity);
   if (result != CUDA_SUCCESS) return Failure("cuMemCreate of 2 MiB", result);
-  result = CreateMemory(&window.table_, device, layout.table_bytes());
-  if (result == CUDA_SUCCESS) {
-    result = CreateMemory(&window.rings_, device, layout.rings_bytes());
-    if (result != CUDA_SUCCESS) real.MemRelease(window.table_);
+  window.CreateMemories();
+  Result<void> done = window.MapAll();
+  if (done) done = window.Clear();
+  if (!done) {
+    window.GiveBack();
+    return tl::unexpected(done.error());
   }
-  window.is_sink_ = result != CUDA_SUCCESS;
+  return window;
+}
 
+// Table and rings, or neither.
+void Window::CreateMemories() {
+  if (CreateMemory(&table_, device_, layout_.table_bytes()) != CUDA_SUCCESS) table_ = 0;
+  if (table_ != 0 && CreateMemory(&rings_, device_, layout_.rings_bytes()) != CUDA_SUCCESS) {
+    Real().MemRelease(table_);
+    table_ = rings_ = 0;
+  }
+  is_sink_ = rings_ == 0;
+  device_bytes_ = kGranularity + (is_sink_ ? 0 : layout_.window_bytes());
+}
+
+Result<void> Window::MapAll() {
   // Addresses for every SM number below kMaxSms, as far as 32 bits of offset reach.
-  const uint64_t per_sm = uint64_t{ring::kSlotsPerSm} * layout.ring_bytes;
+  const uint64_t per_sm = uint64_t{ring::kSlotsPerSm} * layout_.ring_bytes;
   const uint64_t reach =
-      std::min(ring::kWindowAlignment, std::max(ring::kMaxSms * per_sm, layout.rings_bytes()));
-  const uint64_t reserved = ring::kWindowAlignment + reach;
+      std::min(ring::kWindowAlignment, std::max(ring::kMaxSms * per_sm, layout_.rings_bytes()));
   CUdeviceptr start = 0;
-  result = real.MemAddressReserve(&start, reserved, ring::kWindowAlignment, 0, 0);
+  const uint64_t bytes = ring::kWindowAlignment + reach;
+  CUresult result = Real().MemAddressReserve(&start, bytes, ring::kWindowAlignment, 0, 0);
   if (result != CUDA_SUCCESS) return Failure("cuMemAddressReserve", result);
-  window.base_ = start + ring::kWindowAlignment;
-  const uint64_t table = window.base_ - ring::kTableOffset;
-  uint64_t table_end = table;
-  uint64_t rings_end = window.base_;
-  if (!window.is_sink_) {
-    if (auto done = window.MapAt(table, layout.table_bytes(), window.table_); !done) {
-      return tl::unexpected(done.error());
-    }
-    if (auto done = window.MapAt(window.base_, layout.rings_bytes(), window.rings_); !done) {
-      return tl::unexpected(done.error());
-    }
-    table_end += layout.table_bytes();
-    rings_end += layout.rings_bytes();
-    window.device_bytes_ = layout.window_bytes();
-  }
-  if (auto done = window.MapSink(table_end, window.base_); !done) {
-    return tl::unexpected(done.error());
-  }
-  if (auto done = window.MapSink(rings_end, window.base_ + reach); !done) {
-    return tl::unexpected(done.error());
-  }
-  window.device_bytes_ += kGranularity;
-  CUmemAccessDesc access{};
-  access.location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
-  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  result = real.MemSetAccess(table, ring::kTableOffset + reach, &access, 1);
-  if (result != CUDA_SUCCESS) return Failure("cuMemSetAccess", result);
+  reserved_ = start;
+  reserved_bytes_ = bytes;
+  base_ = start + ring::kWindowAlignment;
 
+  const uint64_t table = base_ - ring::kTableOffset;
+  const uint64_t table_end = table + (is_sink_ ? 0 : layout_.table_bytes());
+  const uint64_t rings_end = base_ + (is_sink_ ? 0 : layout_.rings_bytes());
+  Result<void> done;
+  if (!is_sink_) done = MapAt(table, layout_.table_bytes(), table_);
+  if (done && !is_sink_) done = MapAt(base_, layout_.rings_bytes(), rings_);
+  if (done) done = MapSink(table_end, base_);
+  if (done) done = MapSink(rings_end, base_ + reach);
+  if (!done) return done;
+
+  CUmemAccessDesc access{};
+  access.location = {CU_MEM_LOCATION_TYPE_DEVICE, device_};
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  result = Real().MemSetAccess(table, ring::kTableOffset + reach, &access, 1);
+  if (result != CUDA_SUCCESS) return Failure("cuMemSetAccess", result);
+  return {};
+}
+
+Result<void> Window::Clear() const {
   const PrivateStream stream;
   if (stream.result() != CUDA_SUCCESS) return Failure("cuStreamCreate", stream.result());
-  const uint64_t clear_table = window.is_sink_ ? kGranularity : layout.table_bytes();
-  const uint64_t clear_rings = window.is_sink_ ? kGranularity : layout.rings_bytes();
-  result = real.MemsetD8Async(table, 0, clear_table, stream);
-  if (result == CUDA_SUCCESS) result = real.MemsetD8Async(window.base_, 0, clear_rings, stream);
+  const uint64_t table_bytes = is_sink_ ? kGranularity : layout_.table_bytes();
+  const uint64_t rings_bytes = is_sink_ ? kGranularity : layout_.rings_bytes();
+  CUresult result = Real().MemsetD8Async(base_ - ring::kTableOffset, 0, table_bytes, stream);
+  if (result == CUDA_SUCCESS) result = Real().MemsetD8Async(base_, 0, rings_bytes, stream);
   if (result == CUDA_SUCCESS) result = stream.Wait();
   if (result != CUDA_SUCCESS) return Failure("clearing the rings", result);
-  return window;
+  return {};
+}
+
+// What has been taken so far; a failure here changes nothing for the program.
+void Window::GiveBack() {
+  for (const Mapping& mapping : mappings_) Real().MemUnmap(mapping.address, mapping.bytes);
+  mappings_.clear();
+  if (reserved_bytes_ != 0) Real().MemAddressFree(reserved_, reserved_bytes_);
+  for (const CUmemGenericAllocationHandle memory : {table_, rings_, sink_}) {
+    if (memory != 0) Real().MemRelease(memory);
+  }
 }
 
 Result<Window::Shared> Window::Share() const {

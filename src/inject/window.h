@@ -17,7 +17,7 @@ namespace iket::inject {
 
 class Window {
  public:
-  // Makes the window in the current context, of `device`. Errors: kSystem.
+  // Makes the window in the current context, of `device`. Errors: kSystem; nothing is left then.
   static Result<Window> Create(CUdevice device, const ring::Layout& layout);
 
   Window(Window&&) noexcept = default;
@@ -44,15 +44,27 @@ class Window {
 
  private:
   Window() = default;
+  void CreateMemories();
+  Result<void> MapAll();
+  Result<void> Clear() const;
+  void GiveBack();
   Result<void> MapAt(uint64_t address, uint64_t bytes, CUmemGenericAllocationHandle handle);
   Result<void> MapSink(uint64_t from, uint64_t to);
   Result<void> Copy(void* to, uint64_t address, size_t bytes) const;
+
+  struct Mapping {
+    uint64_t address = 0;
+    uint64_t bytes = 0;
+  };
+  std::vector<Mapping> mappings_;
 
   ring::Layout layout_;
   CUdevice device_ = 0;
   CUmemGenericAllocationHandle table_ = 0;
   CUmemGenericAllocationHandle rings_ = 0;
   CUmemGenericAllocationHandle sink_ = 0;
+  uint64_t reserved_ = 0;        // where the reserved addresses begin
+  uint64_t reserved_bytes_ = 0;  // 0 if there are none
   uint64_t base_ = 0;
   bool is_sink_ = false;
   uint64_t device_bytes_ = 0;

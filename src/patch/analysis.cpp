@@ -26,6 +26,7 @@ bool NamesCtaYz(const Instruction& instruction) {
 bool MayLeaveSection(const Instruction& instruction, size_t index, size_t count) {
   const uint32_t base = instruction.base_opcode();
   if (base == kCallBase) {
+    if (!sass::HasRelativeTarget(instruction)) return true;  // by a register
     const int64_t target = sass::RelativeTarget(instruction, index * sass::kInstructionBytes);
     return target < 0 || target >= static_cast<int64_t>(count * sass::kInstructionBytes);
   }
@@ -36,13 +37,10 @@ std::string At(uint32_t instruction) {
   return fmt::format("{:#x}", instruction * sass::kInstructionBytes);
 }
 
-// Four general registers, aligned to four, that an exit stub may clobber, or nothing.
-std::optional<uint8_t> PickExitRegisters(const CodeSection& section, uint32_t usable) {
-  sass::RegisterSet busy;
-  for (const Instruction& instruction : section.code) busy |= sass::UnguardedSources(instruction);
-  for (uint32_t first = 0; first + 4 <= usable; first += 4) {
-    // R0 and R1 are spared: R1 is the stack pointer of whoever looks at a stopped warp.
-    if (first == 0) continue;
+// Four general registers, aligned to four, of which none is in `busy`, or nothing.
+std::optional<uint8_t> FourRegisters(const sass::RegisterSet& busy, uint32_t usable) {
+  // R0 and R1 are spared: R1 is the stack pointer of whoever looks at a stopped warp.
+  for (uint32_t first = 4; first + 4 <= usable; first += 4) {
     if (!busy[first] && !busy[first + 1] && !busy[first + 2] && !busy[first + 3]) {
       return static_cast<uint8_t>(first);
     }
@@ -50,10 +48,34 @@ std::optional<uint8_t> PickExitRegisters(const CodeSection& section, uint32_t us
   return std::nullopt;
 }
 
+// Chooses what an exit stub may clobber: registers that no instruction can still be reading then,
+// because none reads them without a scoreboard, or because the stores that do are given one.
+bool ChooseExitRegisters(CodeSection& section, uint32_t usable) {
+  sass::RegisterSet by_stores, by_others;
+  for (const Instruction& instruction : section.code) {
+    (sass::CanGuardSources(instruction) ? by_stores : by_others) |=
+        sass::UnguardedSources(instruction);
+  }
+  auto registers = FourRegisters(by_stores | by_others, usable);
+  if (!registers) registers = FourRegisters(by_others, usable);
+  if (!registers) return false;
+  section.exit_registers = *registers;
+  for (uint32_t i = 0; i < section.code.size(); ++i) {
+    if (!sass::CanGuardSources(section.code[i])) continue;
+    const sass::RegisterSet sources = sass::UnguardedSources(section.code[i]);
+    bool clobbered = false;
+    for (uint32_t r = *registers; r < *registers + 4u; ++r) clobbered |= sources[r];
+    if (clobbered) section.stores_to_guard.push_back(i);
+  }
+  return true;
+}
+
 // The first reason found why the section cannot be patched.
 std::string Judge(const cubin::Image& image, CodeSection& section) {
   if (image.sm() != 90) {
-    return fmt::format("code for {}: this version traces sm_90 only", image.ArchName());
+    return fmt::format(
+        "code for {}: this version traces sm_90 only; build with -arch=sm_90a, or add it",
+        image.ArchName());
   }
   if (!section.sites.problems.empty()) {
     const SiteProblem& problem = section.sites.problems.front();
@@ -69,11 +91,10 @@ std::string Judge(const cubin::Image& image, CodeSection& section) {
     if (instruction.opcode() != kOpSetMaxReg) continue;
     usable = std::min(usable, static_cast<uint32_t>(instruction.low >> 32) & 0x3ff);
   }
-  const auto exit_registers = PickExitRegisters(section, usable);
-  if (!exit_registers) {
-    return "no four registers are free at its exits: every one may still be read by a store";
+  if (!ChooseExitRegisters(section, usable)) {
+    return "no four registers are free at its exits: every one may still be read by a load or "
+           "store";
   }
-  section.exit_registers = *exit_registers;
   if (!section.is_kernel()) return {};
 
   const Instruction& first = section.code.front();

@@ -16,11 +16,12 @@ struct CodeSection {
   std::vector<cubin::Function> functions;  // by offset; the kernel first where there is one
   std::vector<sass::Instruction> code;
   Sites sites;
-  std::vector<uint32_t> exits;  // indices of EXIT instructions
-  bool reads_cta_yz = false;    // names SR_CTAID.Y or .Z, or calls code that may
-  uint32_t registers = 0;       // REGCOUNT of the kernel, or of the first function
-  uint8_t exit_registers = 0;   // first of four that exit code may clobber
-  std::string refusal;          // why it must not be patched; empty if it may
+  std::vector<uint32_t> exits;            // indices of EXIT instructions
+  bool reads_cta_yz = false;              // names SR_CTAID.Y or .Z, or calls code that may
+  uint32_t registers = 0;                 // REGCOUNT of the kernel, or of the first function
+  uint8_t exit_registers = 0;             // first of four that exit code may clobber
+  std::vector<uint32_t> stores_to_guard;  // that read those and have no scoreboard to say when
+  std::string refusal;                    // why it must not be patched; empty if it may
 
   bool is_kernel() const { return !functions.empty() && functions.front().is_kernel; }
   const cubin::Function& function() const { return functions.front(); }

@@ -71,8 +71,8 @@ FunctionReport Describe(const CodeSection& section) {
   report.reads_cta_yz = section.reads_cta_yz;
   report.registers = report.patched_registers = section.registers;
   for (const Site& site : section.sites.all) {
-    report.sites.push_back({.offset = uint64_t{site.first_slot} * sass::kInstructionBytes,
-                            .has_payload = site.payload != Site::kNone});
+    report.sites.push_back({.offset = uint64_t{site.advance} * sass::kInstructionBytes,
+                            .has_payload = site.has_payload()});
   }
   return report;
 }

@@ -23,7 +23,7 @@
 namespace iket::patch {
 
 struct SiteReport {
-  uint64_t offset = 0;  // of the first slot in its code section, bytes
+  uint64_t offset = 0;  // of its last slot in its code section, bytes
   bool has_payload = false;
 };
 

@@ -15,15 +15,31 @@ constexpr uint32_t kSectionAlignment = 128 / kInstructionBytes;  // instructions
 constexpr Instruction kSelfBranch = sass::Bra(0, 0, {.stall = 1});
 // A branch takes at least this long until its target issues.
 constexpr uint32_t kBranchCycles = 5;
+// Scoreboard of stores whose operands an exit stub must not clobber too early. That code which was
+// compiled may wait for the same one makes it wait longer and nothing else.
+constexpr uint8_t kExitBarrier = 5;
+// From an instruction that makes a predicate to one that it guards; no other distance is longer.
+constexpr uint32_t kCompareToGuard = 13;
 
 class Rewriter {
  public:
   Rewriter(const CodeSection& section, const ring::Layout& layout)
-      : section_(section), layout_(layout), code_(section.code) {}
+      : section_(section),
+        layout_(layout),
+        code_(section.code),
+        makes_address_(section.code.size(), false) {}
 
   RewrittenCode Run(const EntryOptions* entry) {
-    for (const Site& site : section_.sites.all) RewriteStores(site);
+    for (const Site& site : section_.sites.all) {
+      makes_address_[AddressOf(site)] = true;
+      RewriteStore(site);
+    }
     for (const Site& site : section_.sites.all) RewriteSlots(site);
+    for (uint32_t store : section_.stores_to_guard) {
+      Control control = code_[store].control();
+      control.read_barrier = kExitBarrier;
+      code_[store] = code_[store].WithControl(control);
+    }
     if (entry != nullptr) RedirectEntry(*entry);
     for (uint32_t exit : section_.exits) RewriteExit(exit);
     while (code_.size() % kSectionAlignment != 0) code_.push_back(sass::Nop({.stall = 1}));
@@ -33,42 +49,81 @@ class Rewriter {
  private:
   uint64_t End() const { return code_.size() * kInstructionBytes; }
 
-  static bool IsRingStore(const Instruction& instruction) {
-    return instruction.opcode() == 0x986 && instruction.Bits(64, 6) == 0;
+  // A guard that never holds becomes one that does, in the first active lane; without a payload,
+  // in which lanes may differ, it goes, and its comparison makes room for the address. Data and
+  // scoreboards of the store stay. Nobody on the GPU reads rings: their lines are to leave the
+  // caches first.
+  void RewriteStore(const Site& site) {
+    const Instruction& old = section_.code[site.store];
+    const auto width = site.has_payload() ? sass::Width::k128 : sass::Width::k64;
+    code_[site.store] = sass::StgEvictFirst(width, sass::kRegisterZero, 0, 0,
+                                            static_cast<uint8_t>(old.Bits(32, 8)), old.control())
+                            .WithGuardOf(old);
+    for (uint32_t i = site.compare + 1; i <= site.store; ++i) {
+      if (code_[i].guard() != old.guard()) continue;
+      code_[i] = code_[i].WithGuard(site.has_payload() ? old.guard() : sass::kPredicateTrue);
+    }
   }
 
-  // The stores go to the ring with the data, guard and scoreboards that they had. Nobody on the GPU
-  // reads rings: their lines are to leave the caches first.
-  void RewriteStores(const Site& site) {
-    const auto replace = [this](uint32_t index, int32_t offset) {
-      const Instruction& old = section_.code[index];
-      const auto width = old.Bits(73, 3) == 4 ? sass::Width::k32 : sass::Width::k64;
-      code_[index] = sass::StgEvictFirst(width, sass::kRegisterZero, 0, offset,
-                                         static_cast<uint8_t>(old.Bits(32, 8)), old.control())
-                         .WithGuardOf(old);
-    };
-    replace(site.time, 0);
-    if (site.payload != Site::kNone) replace(site.payload, 8);
-  }
-
+  // The words that make the record's address, elect the lane that stores, and move the cursor on.
   void RewriteSlots(const Site& site) {
-    // The first slot makes the address of the next record, the second moves the cursor on.
-    Control ring = section_.code[site.first_slot].control();
-    const uint32_t until_store = StallUntil(site.first_slot + 1, kUniformToAddress,
-                                            [this](uint32_t i) { return IsRingStore(code_[i]); });
-    if (ring.stall + until_store < kUniformToAddress) {
-      ring.stall = static_cast<uint8_t>(kUniformToAddress - until_store);
+    const uint32_t address = AddressOf(site);
+    if (site.has_payload()) {
+      const uint32_t elect = address == site.compare ? site.address : site.compare;
+      code_[elect] = sass::Elect(section_.code[site.store].guard(), section_.code[elect].control());
     }
-    code_[site.first_slot] = RingSlot(layout_, ring);
+    Control control =
+        WithDistance(address, kUniformToAddress, [&](uint32_t i) { return i == site.store; });
+    if (IsCompact(site)) control.stall = CompactStall(site);
+    code_[address] = RingSlot(layout_, control);
+    code_[site.advance] =
+        AdvanceSlot(site.bytes, WithDistance(site.advance, kUniformToUniform,
+                                             [this](uint32_t i) { return makes_address_[i]; }));
+  }
 
-    Control advance = section_.code[site.second_slot].control();
-    const uint32_t until_slot =
-        StallUntil(site.second_slot + 1, kUniformToUniform,
-                   [this](uint32_t i) { return section_.code[i].opcode() == sass::kOpPmTrig; });
-    if (advance.stall + until_slot < kUniformToUniform) {
-      advance.stall = static_cast<uint8_t>(kUniformToUniform - until_slot);
-    }
-    code_[site.second_slot] = AdvanceSlot(site.bytes, advance);
+  // ptxas often leaves a site in one piece: slot, clock, comparison, the id under the guard, store.
+  // There the predicate may be elected in the slot, before the clock is read (nobody looks at it in
+  // between), and its latency, for which the comparison stalls, is over earlier.
+  bool IsCompact(const Site& site) const {
+    const auto& code = section_.code;
+    if (site.compare == 0) return false;
+    const Instruction& clock = code[site.compare - 1];
+    if (clock.opcode() != sass::kOpCs2r || !clock.is_unguarded()) return false;
+    if (site.has_payload() && site.address + 2 != site.compare) return false;
+    if (code[site.compare].control().stall != kCompareToGuard) return false;
+    const uint8_t guard = code[site.store].guard();
+    return std::all_of(code.begin() + site.compare + 1, code.begin() + site.store,
+                       [guard](const Instruction& i) { return i.guard() == guard; });
+  }
+
+  // What the comparison of a compact site still has to stall as the maker of the address. From the
+  // slot or the clock to the site's end 13 cycles stay, so that no instruction before the site
+  // loses the distance that ptxas gave it to its readers: none needs more.
+  uint8_t CompactStall(const Site& site) const {
+    const uint32_t before = section_.code[site.compare - 1].control().stall +
+                            (site.has_payload() ? section_.code[site.address].control().stall : 0);
+    const uint32_t store = StallUntil(site.compare + 1, kUniformToAddress,
+                                      [&](uint32_t i) { return i == site.store; });
+    uint32_t stall = store < kUniformToAddress ? kUniformToAddress - store : 1;
+    const uint32_t behind = store + section_.code[site.store].control().stall;
+    const uint32_t others = before + (site.has_payload() ? 0 : behind);
+    if (stall + others < kCompareToGuard) stall = kCompareToGuard - others;
+    return static_cast<uint8_t>(std::min<uint32_t>(stall, kCompareToGuard));
+  }
+
+  // Where the address of the record is made.
+  uint32_t AddressOf(const Site& site) const {
+    return site.has_payload() && !IsCompact(site) ? site.address : site.compare;
+  }
+
+  // The control of instruction `index` with a stall such that `cycles` pass until the next
+  // instruction for which `reads` holds.
+  template <typename Reads>
+  Control WithDistance(uint32_t index, uint32_t cycles, const Reads& reads) const {
+    Control control = section_.code[index].control();
+    const uint32_t later = StallUntil(index + 1, cycles, reads);
+    if (control.stall + later < cycles) control.stall = static_cast<uint8_t>(cycles - later);
+    return control;
   }
 
   // Cycles that pass from instruction `first` until one that `reads` may issue, as far as `enough`.
@@ -135,6 +190,7 @@ class Rewriter {
   const CodeSection& section_;
   const ring::Layout& layout_;
   std::vector<Instruction> code_;
+  std::vector<bool> makes_address_;  // by instruction of the section
   std::vector<uint32_t> exit_offsets_;
 };
 

@@ -13,10 +13,22 @@ namespace {
 using sass::Instruction;
 using Code = std::vector<Instruction>;
 
-constexpr Instruction kTime{0xfffff802ff007988, 0x000fe20008000a04};     // STS.64 [UR4+-0x8], R2
+// As ptxas 13.0 writes them: the clock, a comparison of it with the id or the payload, the id,
+// the store, and the slots.
+const Instruction kClock = sass::Cs2r32(2, sass::SpecialRegister::kClockLow, {.stall = 4});
+constexpr Instruction kCompare{0x123456780200780c, 0x000fda0003f05070};  // ISETP.NE.U32.AND P0, R2
+constexpr Instruction kId{0x1234567800038802, 0x000fca0000000f00};       // @!P0 MOV R3
+constexpr Instruction kStore{0xfffff802ff008988, 0x0001e20008000a04};  // @!P0 STS.64 [UR4+-0x8], R2
 constexpr Instruction kAdvance{0x0000e11000007801, 0x000fe20000000000};  // PMTRIG 0xe110
-constexpr Instruction kRing{0x0000e20000007801, 0x000fe20000000000};     // PMTRIG 0xe200
+constexpr Instruction kAddress{0x0000e20000007801, 0x000fe20000000000};  // PMTRIG 0xe200
+const Instruction kWideClock = sass::Cs2r32(4, sass::SpecialRegister::kClockLow, {.stall = 4});
+constexpr Instruction kWideCompare{0x123456790400780c, 0x000fda0003f05070};
+constexpr Instruction kWideId{0x1234567900058802, 0x000fca0000000f00};     // @!P0 MOV R5
+constexpr Instruction kWideStore{0xfffff004ff008988, 0x0003e20008000c04};  // STS.128 [UR4+-0x10]
 constexpr Instruction kExit{0x000000000000794d, 0x000fea0003800000};
+
+const Code kMark = {kClock, kCompare, kId, kStore, kAdvance};
+const Code kWideMark = {kAddress, kWideClock, kWideCompare, kWideId, kWideStore, kAdvance};
 
 ring::Layout TestLayout() { return ring::MakeLayout(32 << 10, 132).value(); }
 
@@ -37,25 +49,34 @@ RewrittenCode RewriteKernel(const CodeSection& section) {
   const EntryOptions entry{.layout = TestLayout()};
   return Rewrite(section, TestLayout(), &entry);
 }
+// A kernel of `words` behind a first instruction that can move.
+Code Kernel(const Code& words, const Code& end = {kExit}) {
+  Code code = {sass::Nop({.stall = 1})};
+  code.insert(code.end(), words.begin(), words.end());
+  code.insert(code.end(), end.begin(), end.end());
+  return code;
+}
 void Stall(Instruction& instruction, uint32_t cycles) {
   instruction = instruction.WithControl({.stall = static_cast<uint8_t>(cycles)});
 }
 
-// Marks with `between` other instructions after each word, each of them `stall` cycles long, then a
-// branch over nothing, another mark and the exit.
+// Marks, two with payload among them, with `between` other instructions after each word, each of
+// them `stall` cycles long, then a branch over nothing, another mark and the exit.
 Code TightMarks(uint32_t between, uint32_t stall) {
   Code code = {sass::Nop({.stall = 1})};
-  const auto mark = [&] {
-    for (const Instruction& word : {kTime, kAdvance, kRing}) {
+  const auto mark = [&](const Code& words) {
+    for (const Instruction& word : words) {
       code.push_back(word);
       for (uint32_t i = 0; i < between; ++i) code.push_back(sass::Nop({.stall = 1}));
     }
   };
-  mark();
-  mark();
+  mark(kMark);
+  mark(kWideMark);
+  mark(kWideMark);
+  mark(kMark);
   const uint64_t branch = code.size() * sass::kInstructionBytes;
   code.push_back(sass::Bra(branch, branch + sass::kInstructionBytes, {.stall = 1}));
-  mark();
+  mark(kMark);
   for (Instruction& instruction : code) Stall(instruction, stall);
   code.push_back(kExit);
   code.push_back(sass::Bra(0, 0, {.stall = 1}));
@@ -70,7 +91,7 @@ TEST(Rewrite, WaitsForUniformResultsHoweverTightTheCode) {
       warp.Walk(RewriteKernel(SectionOf(TightMarks(between, stall))).code,
                 [](uint32_t) { return false; });
       EXPECT_TRUE(warp.exited);
-      EXPECT_EQ(warp.ring_stores.size(), 2u + 3u);
+      EXPECT_EQ(warp.ring_stores.size(), 2u + 5u);
       EXPECT_TRUE(warp.hazards.empty()) << warp.hazards.front();
     }
   }
@@ -84,16 +105,79 @@ TEST(Rewrite, AddsNoWaitWhereThereIsTime) {
   }
 }
 
+// Without a payload all lanes store the same: no guard, and the comparison makes the address.
+TEST(Rewrite, StoresAPlainMarkFromEveryLane) {
+  const Code after = RewriteKernel(SectionOf(Kernel(kMark))).code;
+  EXPECT_EQ(after[1], kClock);
+  EXPECT_EQ(after[2].low, RingSlot(TestLayout(), {}).low);
+  EXPECT_EQ(after[3].low, kId.WithGuard(sass::kPredicateTrue).low);
+  EXPECT_EQ(after[4],
+            sass::StgEvictFirst(sass::Width::k64, sass::kRegisterZero, 0, 0, 2, kStore.control()));
+  EXPECT_EQ(after[5].low, AdvanceSlot(16, {}).low);
+}
+
+// In one piece, the lane is elected before the clock is read.
+TEST(Rewrite, StoresAPayloadFromTheFirstLane) {
+  const Code after = RewriteKernel(SectionOf(Kernel(kWideMark))).code;
+  EXPECT_EQ(after[1].low, sass::Elect(0, {}).low);
+  EXPECT_EQ(after[2], kWideClock);
+  EXPECT_EQ(after[3].low, RingSlot(TestLayout(), {}).low);
+  EXPECT_EQ(after[4].low, kWideId.WithGuard(0).low);
+  EXPECT_EQ(
+      after[5].low,
+      sass::StgEvictFirst(sass::Width::k128, sass::kRegisterZero, 0, 0, 4, {}).WithGuard(0).low);
+  EXPECT_EQ(after[6].low, AdvanceSlot(16, {}).low);
+}
+
+// With other code inside, somebody there may still need the predicate: it is elected where it was
+// compared.
+TEST(Rewrite, ElectsWhereTheComparisonWasIfOtherCodeIsBetween) {
+  Code words = kWideMark;
+  words.insert(words.begin() + 2, sass::Nop({.stall = 1}));
+  const Code after = RewriteKernel(SectionOf(Kernel(words))).code;
+  EXPECT_EQ(after[1].low, RingSlot(TestLayout(), {}).low);
+  EXPECT_EQ(after[4].low, sass::Elect(0, {}).low);
+  EXPECT_EQ(after[4].control(), kWideCompare.control());
+}
+
+// Whatever is shortened: 9 cycles from the address to its store, 13 from the election to what it
+// guards, and 13 across the whole, for readers of what was computed before.
+TEST(Rewrite, KeepsTheDistancesOfACompactSite) {
+  const auto cycles = [](const Code& code, size_t from, size_t to) {
+    uint32_t sum = 0;
+    for (size_t i = from; i < to; ++i) sum += code[i].control().stall;
+    return sum;
+  };
+  for (uint32_t before = 1; before <= 6; ++before) {
+    for (uint32_t behind = 1; behind <= 9; ++behind) {
+      SCOPED_TRACE(fmt::format("{} before the comparison, {} behind", before, behind));
+      Code plain = kMark, wide = kWideMark;
+      Stall(plain[0], before);
+      Stall(plain[2], behind);
+      Stall(wide[1], before);
+      Stall(wide[3], behind);
+      const Code one = RewriteKernel(SectionOf(Kernel(plain))).code;
+      EXPECT_GE(cycles(one, 2, 4), 9u);
+      EXPECT_GE(cycles(one, 1, 5), 13u);
+      EXPECT_LT(one[2].control().stall, kCompare.control().stall);
+      const Code two = RewriteKernel(SectionOf(Kernel(wide))).code;
+      EXPECT_GE(cycles(two, 3, 5), 9u);
+      EXPECT_GE(cycles(two, 1, 4), 13u);
+      EXPECT_LT(two[3].control().stall, kWideCompare.control().stall);
+    }
+  }
+}
+
 TEST(Rewrite, KeepsGuardAndSourcePredicateOfAnExit) {
   Instruction guarded = kExit;
   guarded.low &= ~uint64_t{0x7000};
   guarded.low |= 0xa000;                                                         // @!P2
   guarded.high = (guarded.high & ~(uint64_t{0xf} << 23)) | uint64_t{0x9} << 23;  // !P1
-  const Code code = {sass::Nop({.stall = 1}), kTime, kAdvance, kRing, guarded, kExit};
-  const RewrittenCode after = RewriteKernel(SectionOf(code));
-  EXPECT_EQ(after.code[4].opcode(), sass::kOpBra);
-  EXPECT_EQ(after.code[4].Bits(12, 4), 0xau);
-  EXPECT_EQ(after.code[4].Bits(87, 4), 0x9u);
+  const RewrittenCode after = RewriteKernel(SectionOf(Kernel(kMark, {guarded, kExit})));
+  const Instruction& branch = after.code[1 + kMark.size()];
+  EXPECT_EQ(branch.opcode(), sass::kOpBra);
+  EXPECT_EQ(branch.Bits(12, 4), 0xau);
+  EXPECT_EQ(branch.Bits(87, 4), 0x9u);
   ASSERT_EQ(after.exit_offsets.size(), 2u);
   for (const uint32_t offset : after.exit_offsets) {
     const Instruction& exit = after.code[offset / sass::kInstructionBytes];
@@ -104,12 +188,12 @@ TEST(Rewrite, KeepsGuardAndSourcePredicateOfAnExit) {
 }
 
 TEST(Rewrite, FillsSectionsTo128Bytes) {
-  const Code code = {sass::Nop({.stall = 1}), kTime, kAdvance, kRing, kExit};
-  EXPECT_EQ(RewriteKernel(SectionOf(code)).code.size() * sass::kInstructionBytes % 128, 0u);
+  EXPECT_EQ(RewriteKernel(SectionOf(Kernel(kMark))).code.size() * sass::kInstructionBytes % 128,
+            0u);
 }
 
 TEST(Rewrite, WithoutAnEntryLeavesTheFirstInstruction) {
-  const CodeSection section = SectionOf({sass::Nop({.stall = 1}), kTime, kAdvance, kRing, kExit});
+  const CodeSection section = SectionOf(Kernel(kMark));
   EXPECT_EQ(Rewrite(section, TestLayout(), nullptr).code[0], section.code[0]);
 }
 

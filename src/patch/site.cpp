@@ -4,6 +4,9 @@
 
 #include <optional>
 
+#include "ring/record.h"
+#include "sass/operands.h"
+
 namespace iket::patch {
 namespace {
 
@@ -19,80 +22,120 @@ bool IsSlot(const Instruction& instruction, uint32_t kind) {
   return mask && *mask >> 8 == kind;
 }
 
-int32_t StoreOffset(const Instruction& instruction) {
-  return static_cast<int32_t>(instruction.Bits(40, 24) << 8) >> 8;
+// Which store of a placeholder this is, by its width and its offset from whatever base register.
+enum class Store { kNone, kPlain, kPayload };
+Store StoreOf(const Instruction& instruction) {
+  if (instruction.opcode() != sass::kOpStsUniform && instruction.opcode() != sass::kOpSts) {
+    return Store::kNone;
+  }
+  constexpr uint32_t k64 = 5, k128 = 6;
+  const int32_t offset = static_cast<int32_t>(instruction.Bits(40, 24) << 8) >> 8;
+  const uint32_t width = instruction.Bits(73, 3);
+  if (offset == kPlainOffset && width == k64) return Store::kPlain;
+  if (offset == kPayloadOffset && width == k128) return Store::kPayload;
+  return Store::kNone;
 }
-
-// A store to shared memory with this offset, whatever the base register.
-bool IsStoreAt(const Instruction& instruction, int32_t offset) {
-  return (instruction.opcode() == sass::kOpStsUniform || instruction.opcode() == sass::kOpSts) &&
-         StoreOffset(instruction) == offset;
-}
-// Width field of a store: 4 is 32 bits, 5 is 64.
-uint32_t StoreWidth(const Instruction& instruction) { return instruction.Bits(73, 3); }
 uint32_t StoreData(const Instruction& instruction) { return instruction.Bits(32, 8); }
 
-// Walks back through the block of one slot and collects what belongs to it.
+bool ReadsClockInto(const Instruction& instruction, uint32_t data) {
+  return instruction.opcode() == sass::kOpCs2r && instruction.Bits(16, 8) == data &&
+         instruction.Bits(72, 8) == static_cast<uint32_t>(sass::SpecialRegister::kClockLow);
+}
+
+// Walks through the block of one advance slot and collects what belongs to it.
 class SiteFinder {
  public:
   SiteFinder(std::span<const Instruction> code, const std::vector<bool>& starts)
       : code_(code), starts_(starts) {}
 
   // Empty reason: `site` is whole.
-  std::string Find(uint32_t first_slot, Site& site) const {
-    const Instruction& slot = code_[first_slot];
-    site.first_slot = first_slot;
+  std::string Find(uint32_t advance, Site& site) const {
+    const Instruction& slot = code_[advance];
+    site.advance = advance;
     site.bytes = *SlotMask(slot) & 0xff;
-    if (site.bytes != 16) {
+    if (site.bytes != ring::kRecordBytes) {
       return fmt::format("a record of {} bytes is of a newer version of the header", site.bytes);
     }
     if (!slot.is_unguarded()) return "its slot is guarded";
 
-    for (uint32_t i = first_slot; !starts_[i];) {
-      --i;
-      if (IsSlot(code_[i], kSecondSlot)) break;
-      if (IsSlot(code_[i], kFirstSlot)) return "two first slots follow each other";
-      if (IsStoreAt(code_[i], kTimeOffset) && StoreWidth(code_[i]) == 5 && HoldsClock(i)) {
-        if (site.time != Site::kNone) return "two time stamps in one site";
-        site.time = i;
-      } else if (IsStoreAt(code_[i], kPayloadOffset) && IsPayload(code_[i])) {
-        if (site.payload != Site::kNone) return "two payloads in one site";
-        site.payload = i;
-      }
+    uint32_t first = advance;  // of what may belong to the site
+    while (!starts_[first] && !IsSlot(code_[first - 1], kAdvanceSlot)) {
+      --first;
+      // A program's own store of a clock has no guard, or another one.
+      if (StoreOf(code_[first]) == Store::kNone || !HoldsClock(first)) continue;
+      if (code_[first].guard() == sass::kPredicateTrue) continue;
+      if (site.store != Site::kNone) return "two stores in one site";
+      site.store = first;
     }
-    if (site.time == Site::kNone) {
-      return "no time stamp before its slot (code that ptxas did not optimise is not supported)";
+    if (site.store == Site::kNone) {
+      return "no guarded store before its slot; code that ptxas did not optimise (-Xptxas -O0) is "
+             "not supported";
     }
-    for (uint32_t i = first_slot + 1; i < code_.size() && !starts_[i]; ++i) {
-      if (IsSlot(code_[i], kFirstSlot)) break;
-      if (!IsSlot(code_[i], kSecondSlot)) continue;
-      if (!code_[i].is_unguarded()) return "its second slot is guarded";
-      site.second_slot = i;
-      break;
+    for (uint32_t i = site.store; i-- > first;) {
+      if (!IsSlot(code_[i], kAddressSlot)) continue;
+      if (site.address != Site::kNone) return "two address slots in one site";
+      if (!code_[i].is_unguarded()) return "its address slot is guarded";
+      site.address = i;
     }
-    if (site.second_slot == Site::kNone) return "its second slot is missing";
-    // The payload's store is guarded by the placeholder itself: the first active lane stores it.
-    // That it is not guarded by more than that is seen from the time stamp, which is of the same
-    // asm.
-    if (!code_[site.time].is_unguarded()) return "its time stamp is guarded";
-    return {};
+    if (site.has_payload() != (StoreOf(code_[site.store]) == Store::kPayload)) {
+      return site.has_payload() ? "an address slot without a payload"
+                                : "its address slot is missing";
+    }
+    return FindCompare(first, site);
   }
 
  private:
-  static bool IsPayload(const Instruction& store) {
-    return StoreWidth(store) == 4 || StoreWidth(store) == 5;
-  }
-
-  // The low word of the data was read from the clock. Where the block does not show who wrote it,
-  // the address has to do.
+  // False if the low word of the data was read from another counter. Where ptxas copied it on the
+  // way, or the block does not show who wrote it, the address and the guard have to do.
   bool HoldsClock(uint32_t store) const {
     const uint32_t data = StoreData(code_[store]);
     for (uint32_t i = store; !starts_[i];) {
       --i;
+      if (sass::IsMove(code_[i]) && code_[i].Bits(16, 8) == data) return true;
       if (code_[i].opcode() != sass::kOpCs2r || code_[i].Bits(16, 8) != data) continue;
-      return code_[i].Bits(72, 8) == static_cast<uint32_t>(sass::SpecialRegister::kClockLow);
+      return ReadsClockInto(code_[i], data);
     }
     return true;
+  }
+
+  // True if the comparison reads the clock: the register that a CS2R of the site wrote, or, where
+  // ptxas copied or spilled that on the way, the one that is stored.
+  bool ComparesClock(uint32_t first, const Site& site) const {
+    const Instruction& compare = code_[site.compare];
+    const auto reads = [&compare](uint32_t r) {
+      return compare.Bits(24, 8) == r || compare.Bits(32, 8) == r;
+    };
+    if (reads(StoreData(code_[site.store]))) return true;
+    for (uint32_t i = first; i < site.compare; ++i) {
+      if (ReadsClockInto(code_[i], code_[i].Bits(16, 8)) && reads(code_[i].Bits(16, 8)))
+        return true;
+    }
+    return false;
+  }
+
+  // The comparison of the clock that guards the store. The predicate is the placeholder's own:
+  // until the store, whatever stands under it is there to make up the stored words.
+  std::string FindCompare(uint32_t first, Site& site) const {
+    const Instruction& store = code_[site.store];
+    for (uint32_t i = site.store; i-- > first && site.compare == Site::kNone;) {
+      if (sass::IsIsetp(code_[i]) && sass::IsetpPredicate(code_[i]) == store.guard()) {
+        site.compare = i;
+      }
+    }
+    if (site.compare == Site::kNone) return "the comparison that guards its store is missing";
+    const Instruction& compare = code_[site.compare];
+    if (!ComparesClock(first, site)) {
+      return "its store is guarded by something else than its clock";
+    }
+    if (!compare.is_unguarded() || !sass::IsSimpleIsetp(compare)) {
+      return "the comparison that guards its store depends on more than its clock";
+    }
+    for (uint32_t i = site.compare + 1; i < site.store; ++i) {
+      if (code_[i].guard() == store.guard() && code_[i].guard_negated() != store.guard_negated()) {
+        return "the predicate of its store guards other code";
+      }
+    }
+    return {};
   }
 
   std::span<const Instruction> code_;
@@ -124,21 +167,22 @@ Sites FindSites(std::span<const Instruction> code, std::span<const uint64_t> ent
   Sites sites;
   const std::vector<bool> starts = BlockStarts(code, entries);
   const SiteFinder finder(code, starts);
-  uint32_t second_slots = 0;
+  uint32_t address_slots = 0, paired = 0;
   for (uint32_t i = 0; i < code.size(); ++i) {
-    if (IsSlot(code[i], kSecondSlot)) ++second_slots;
-    if (!IsSlot(code[i], kFirstSlot)) continue;
+    if (IsSlot(code[i], kAddressSlot)) ++address_slots;
+    if (!IsSlot(code[i], kAdvanceSlot)) continue;
     Site site;
     std::string reason = finder.Find(i, site);
     if (reason.empty()) {
+      paired += site.has_payload() ? 1 : 0;
       sites.all.push_back(site);
     } else {
       sites.problems.push_back({i, std::move(reason)});
     }
   }
-  if (sites.problems.empty() && second_slots != sites.all.size()) {
+  if (sites.problems.empty() && address_slots != paired) {
     sites.problems.push_back(
-        {0, fmt::format("{} second slots for {} sites", second_slots, sites.all.size())});
+        {0, fmt::format("{} address slots for {} sites with payload", address_slots, paired)});
   }
   return sites;
 }

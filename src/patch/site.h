@@ -1,10 +1,10 @@
 // site.h: where the placeholders of marks are in compiled code.
 //
-// A placeholder (docs/placeholder.md) is one or two stores to the reserved window of shared memory
-// and two slots, PMTRIG words that say what they become. ptxas moves other instructions between
-// them, swaps the stores, and may put one before a loop's worth of arithmetic; what it keeps is
-// that they stand in one basic block, stores before slots. So a site is found from its slots by
-// address and guard, not by order.
+// A placeholder (docs/placeholder.md) is a guarded store that never happens, the comparison that
+// guards it, and one or two PMTRIG words, slots, that say what they become. ptxas moves other
+// instructions between them, and what makes up the stored words under the store's guard; what it
+// keeps is that all stand in one basic block in the order of the source. So a site is found from
+// its last slot, by addresses, registers and guards.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,25 @@
 
 namespace iket::patch {
 
-// Masks of PMTRIG: the high byte says which slot it is, the low byte of the first how far the
-// cursor moves. Outside 1..4095, so that they are never taken for event ids of NVIDIA's
-// placeholders.
-inline constexpr uint32_t kFirstSlot = 0xe1;
-inline constexpr uint32_t kSecondSlot = 0xe2;
+// Masks of PMTRIG: the high byte says which slot it is, the low byte of the last how far the cursor
+// moves. Outside 1..4095, so that they are never taken for event ids of NVIDIA's placeholders.
+inline constexpr uint32_t kAdvanceSlot = 0xe1;  // behind the store
+inline constexpr uint32_t kAddressSlot = 0xe2;  // before the clock is read; only with a payload
 
-// Offsets, from the top of the reserved window, at which the placeholder stores.
-inline constexpr int32_t kTimeOffset = -8;
-inline constexpr int32_t kPayloadOffset = -16;
+// Offsets, from the top of the reserved window, at which the placeholder would store.
+inline constexpr int32_t kPlainOffset = -8;     // STS.64 {clock, id}
+inline constexpr int32_t kPayloadOffset = -16;  // STS.128 {clock, id, payload low, payload high}
 
 struct Site {
   static constexpr uint32_t kNone = ~0u;
   // Indices of instructions, not bytes.
-  uint32_t time = kNone;     // STS.64 {clock, id}
-  uint32_t payload = kNone;  // STS of the payload, kNone without one
-  uint32_t first_slot = kNone;
-  uint32_t second_slot = kNone;
-  uint32_t bytes = 0;  // by which the cursor advances
+  uint32_t address = kNone;  // slot, kNone without payload
+  uint32_t compare = kNone;  // ISETP of the clock: makes the store's guard
+  uint32_t store = kNone;
+  uint32_t advance = kNone;  // slot
+  uint32_t bytes = 0;        // by which the cursor advances
+
+  bool has_payload() const { return address != kNone; }
 };
 
 struct SiteProblem {

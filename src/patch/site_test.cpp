@@ -17,19 +17,42 @@ using Code = std::vector<Instruction>;
 constexpr sass::Control kPlain{.stall = 1};
 const uint64_t kEntry[] = {0};
 
-// Raw words, as ptxas 13.0 writes them for a mark.
+// Raw words, as ptxas 13.0 writes them for a mark and for one with payload.
 const Instruction kClock = sass::Cs2r32(2, sass::SpecialRegister::kClockLow, kPlain);
-constexpr Instruction kTime{0xfffff802ff007988, 0x000fe20008000a04};     // STS.64 [UR4+-0x8], R2
-constexpr Instruction kPayload{0xfffff006ff000988, 0x000fe20008000804};  // @P0 STS [UR4+-0x10], R6
-constexpr Instruction kTimeByRegister{0xfffff80203007388, 0x000fe20000000a00};  // STS.64 [R3+-0x8]
-constexpr Instruction kAdvance{0x0000e11000007801, 0x000fe20000000000};         // PMTRIG 0xe110
-constexpr Instruction kRing{0x0000e20000007801, 0x000fe20000000000};            // PMTRIG 0xe200
+constexpr Instruction kCompare{0x123456780200780c, 0x000fda0003f05070};  // ISETP.NE.U32.AND P0, R2
+constexpr Instruction kId{0x1234567800038802, 0x000fca0000000f00};       // @!P0 MOV R3
+constexpr Instruction kStore{0xfffff802ff008988, 0x0001e20008000a04};  // @!P0 STS.64 [UR4+-0x8], R2
+constexpr Instruction kStoreByRegister{0xfffff80203008388, 0x0001e20000000a00};  // [R3+-0x8]
+constexpr Instruction kAdvance{0x0000e11000007801, 0x000fe20000000000};          // PMTRIG 0xe110
+
+constexpr Instruction kAddress{0x0000e20000007801, 0x000fe20000000000};  // PMTRIG 0xe200
+const Instruction kWideClock = sass::Cs2r32(4, sass::SpecialRegister::kClockLow, kPlain);
+constexpr Instruction kWideCompare{0x123456790400780c, 0x000fda0003f05070};
+constexpr Instruction kWideStore{0xfffff004ff008988, 0x0003e20008000c04};  // STS.128 [UR4+-0x10]
+
 constexpr Instruction kExit{0x000000000000794d, 0x000fea0003800000};
 const Instruction kOther = sass::MovImmediate(9, 1, kPlain);
 
-Instruction Guarded(Instruction instruction) {
-  instruction.low &= ~uint64_t{0x7000};  // @P0
-  return instruction;
+Instruction Guarded(const Instruction& instruction) { return instruction.WithGuard(3); }
+
+// A whole mark and a whole one with payload.
+const Code kMark = {kClock, kCompare, kId, kStore, kAdvance};
+const Code kWideMark = {kAddress, kWideClock, kWideCompare, kWideStore, kAdvance};
+Code Join(std::initializer_list<Code> parts) {
+  Code all;
+  for (const Code& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+// `mark` with instruction `at` replaced, and an exit.
+Code With(Code mark, size_t at, const Instruction& instruction) {
+  mark[at] = instruction;
+  mark.push_back(kExit);
+  return mark;
+}
+Code Without(Code mark, size_t at) {
+  mark.erase(mark.begin() + static_cast<ptrdiff_t>(at));
+  mark.push_back(kExit);
+  return mark;
 }
 
 Sites Find(const Code& code) { return FindSites(code, kEntry); }
@@ -54,84 +77,132 @@ TEST(FindSites, FindsNothingInOrdinaryCode) {
 }
 
 TEST(FindSites, TakesAMarkWithoutPayload) {
-  const Site site = OnlySite({kOther, kClock, kTime, kAdvance, kRing, kExit});
-  EXPECT_EQ(site.time, 2u);
-  EXPECT_EQ(site.payload, Site::kNone);
-  EXPECT_EQ(site.first_slot, 3u);
-  EXPECT_EQ(site.second_slot, 4u);
+  const Site site = OnlySite(Join({{kOther}, kMark, {kExit}}));
+  EXPECT_FALSE(site.has_payload());
+  EXPECT_EQ(site.compare, 2u);
+  EXPECT_EQ(site.store, 4u);
+  EXPECT_EQ(site.advance, 5u);
   EXPECT_EQ(site.bytes, 16u);
 }
 
+TEST(FindSites, TakesAMarkWithPayload) {
+  const Site site = OnlySite(Join({{kOther}, kWideMark, {kExit}}));
+  EXPECT_TRUE(site.has_payload());
+  EXPECT_EQ(site.address, 1u);
+  EXPECT_EQ(site.compare, 3u);
+  EXPECT_EQ(site.store, 4u);
+  EXPECT_EQ(site.advance, 5u);
+}
+
 TEST(FindSites, TakesAStoreThroughAGeneralRegister) {
-  EXPECT_EQ(OnlySite({kClock, kTimeByRegister, kAdvance, kRing, kExit}).time, 1u);
+  EXPECT_EQ(OnlySite(With(kMark, 3, kStoreByRegister)).store, 3u);
 }
 
-TEST(FindSites, LooksThroughOtherInstructionsAndEitherOrderOfTheStores) {
-  const Code orders[] = {
-      {kClock, kPayload, kTime, kAdvance, kRing, kExit},
-      {kClock, kTime, kPayload, kAdvance, kRing, kExit},
-      {kPayload, kOther, kClock, kTime, kOther, kOther, kAdvance, kOther, kRing, kExit},
-      {kClock, kOther, kTime, kOther, kPayload, kOther, kAdvance, kOther, kOther, kRing, kExit},
-  };
-  for (const Code& code : orders) {
-    const Site site = OnlySite(code);
-    EXPECT_EQ(code[site.time], kTime);
-    ASSERT_NE(site.payload, Site::kNone);
-    EXPECT_EQ(code[site.payload], kPayload);
-    EXPECT_EQ(code[site.first_slot], kAdvance);
-    EXPECT_EQ(code[site.second_slot], kRing);
-  }
+// ptxas may turn the comparison around: P0 where the clock equals, and a store under @P0.
+TEST(FindSites, TakesEitherSenseOfTheGuard) {
+  const Code code = {kClock, kCompare, kId.WithGuard(0), kStore.WithGuard(0), kAdvance, kExit};
+  EXPECT_EQ(OnlySite(code).store, 3u);
 }
 
-TEST(FindSites, KeepsTwoMarksInARowApart) {
-  const Code code = {kClock, kPayload, kTime,  kAdvance, kRing, kClock,
-                     kTime,  kAdvance, kOther, kRing,    kExit};
-  const Sites sites = Find(code);
+TEST(FindSites, LooksThroughOtherInstructions) {
+  const Code apart = {kAddress, kOther, kWideClock, kOther,   kOther, kWideCompare,
+                      kOther,   kOther, kWideStore, kAdvance, kExit};
+  const Site site = OnlySite(apart);
+  EXPECT_EQ(site.address, 0u);
+  EXPECT_EQ(site.compare, 5u);
+  EXPECT_EQ(site.store, 8u);
+}
+
+TEST(FindSites, KeepsMarksInARowApart) {
+  const Sites sites = Find(Join({kWideMark, kMark, {kOther}, kWideMark, kMark, {kExit}}));
   EXPECT_TRUE(sites.problems.empty());
-  ASSERT_EQ(sites.all.size(), 2u);
-  EXPECT_EQ(sites.all[0].time, 2u);
-  EXPECT_EQ(sites.all[0].payload, 1u);
-  EXPECT_EQ(sites.all[0].second_slot, 4u);
-  EXPECT_EQ(sites.all[1].time, 6u);
-  EXPECT_EQ(sites.all[1].payload, Site::kNone);
-  EXPECT_EQ(sites.all[1].second_slot, 9u);
+  ASSERT_EQ(sites.all.size(), 4u);
+  EXPECT_EQ(sites.all[0].store, 3u);
+  EXPECT_EQ(sites.all[1].store, 8u);
+  EXPECT_FALSE(sites.all[1].has_payload());
+  EXPECT_EQ(sites.all[2].address, 11u);
+  EXPECT_EQ(sites.all[3].advance, 20u);
+}
+
+// Where registers are short the clock may be copied, or go through local memory.
+TEST(FindSites, TakesAClockThatWasCopied) {
+  // MOV R2, R8 and IMAD.MOV.U32 R2, RZ, RZ, R8
+  constexpr Instruction kCopies[] = {{0x0000000800027202, 0x000fe20000000f00},
+                                     {0x000000ffff027224, 0x000fe200078e0008}};
+  const Instruction clock = sass::Cs2r32(8, sass::SpecialRegister::kClockLow, kPlain);
+  for (const Instruction& copy : kCopies) {
+    EXPECT_EQ(OnlySite({clock, copy, kCompare, kId, kStore, kAdvance, kExit}).store, 4u);
+  }
+  const Instruction timer = sass::Cs2r32(2, sass::SpecialRegister::kGlobalTimerLow, kPlain);
+  EXPECT_EQ(OnlySite({timer, clock, kCopies[0], kCompare, kId, kStore, kAdvance, kExit}).store, 5u);
+}
+
+// A program's own store of a clock, without a guard, at the same offset of some pointer.
+TEST(FindSites, IgnoresUnguardedStoresOfAClock) {
+  const Instruction own = kStoreByRegister.WithGuard(sass::kPredicateTrue);
+  EXPECT_EQ(OnlySite({kClock, own, kClock, kCompare, kId, kStore, kAdvance, kExit}).store, 5u);
+}
+
+// The predicate may serve again once the store is done.
+TEST(FindSites, LeavesThePredicateToOthersBehindTheStore) {
+  const Code user = {sass::TestImmediate(0, 7, 1, kPlain), kOther.WithGuard(0)};
+  EXPECT_EQ(OnlySite(Join({kMark, user, {kExit}})).store, 3u);
 }
 
 // A program's own store at offset -8 of some pointer is no time stamp unless it stores the clock.
 TEST(FindSites, IgnoresStoresOfOtherData) {
   const Instruction own = sass::Cs2r32(8, sass::SpecialRegister::kGlobalTimerLow, kPlain);
-  Instruction store = kTimeByRegister;
+  Instruction store = kStoreByRegister;
   store.low = (store.low & ~(uint64_t{0xff} << 32)) | uint64_t{8} << 32;
-  EXPECT_EQ(OnlySite({own, store, kClock, kTime, kAdvance, kRing, kExit}).time, 3u);
+  EXPECT_EQ(OnlySite(Join({{own, store}, kMark, {kExit}})).store, 5u);
 }
 
 TEST(FindSites, RefusesWhatIsNotWhole) {
-  EXPECT_EQ(OnlyProblem({kClock, kTime, kAdvance, kOther, kExit}), "its second slot is missing");
-  EXPECT_NE(OnlyProblem({kOther, kAdvance, kRing, kExit}).find("no time stamp"), std::string::npos);
-  EXPECT_EQ(OnlyProblem({kClock, kTime, kRing, kExit}), "1 second slots for 0 sites");
+  EXPECT_EQ(OnlyProblem(Without(kWideMark, 0)), "its address slot is missing");
+  EXPECT_EQ(OnlyProblem(Join({{kAddress}, kMark, {kExit}})), "an address slot without a payload");
+  EXPECT_EQ(OnlyProblem(Without(kMark, 1)), "the comparison that guards its store is missing");
+  const Instruction of_others = {uint64_t{0x12345678} << 32 | 0x700780c, kCompare.high};  // R7
+  EXPECT_EQ(OnlyProblem(With(kMark, 1, of_others)),
+            "its store is guarded by something else than its clock");
+  EXPECT_NE(OnlyProblem(Without(kMark, 3)).find("no guarded store"), std::string::npos);
+  EXPECT_EQ(OnlyProblem({kOther, kAddress, kExit}), "1 address slots for 0 sites with payload");
 }
 
 TEST(FindSites, RefusesGuards) {
-  EXPECT_EQ(OnlyProblem({kClock, Guarded(kTime), kAdvance, kRing, kExit}),
-            "its time stamp is guarded");
-  EXPECT_EQ(OnlyProblem({kClock, kTime, Guarded(kAdvance), kRing, kExit}), "its slot is guarded");
-  EXPECT_EQ(OnlyProblem({kClock, kTime, kAdvance, Guarded(kRing), kExit}),
-            "its second slot is guarded");
+  EXPECT_EQ(OnlyProblem(With(kMark, 4, Guarded(kAdvance))), "its slot is guarded");
+  EXPECT_EQ(OnlyProblem(With(kWideMark, 0, Guarded(kAddress))), "its address slot is guarded");
+  EXPECT_NE(
+      OnlyProblem(With(kMark, 3, kStore.WithGuard(sass::kPredicateTrue))).find("no guarded store"),
+      std::string::npos);
+  EXPECT_EQ(OnlyProblem(With(kMark, 1, Guarded(kCompare))),
+            "the comparison that guards its store depends on more than its clock");
+}
+
+TEST(FindSites, RefusesAGuardThatDependsOnMoreThanTheClock) {
+  constexpr uint32_t kSource = 87 - 64, kNegated = 90 - 64, kSecond = 84 - 64;
+  const uint64_t changed[] = {kCompare.high ^ uint64_t{7} << kSource,
+                              kCompare.high ^ uint64_t{1} << kNegated,
+                              kCompare.high ^ uint64_t{7} << kSecond};
+  for (const uint64_t high : changed) {
+    EXPECT_EQ(OnlyProblem(With(kMark, 1, {kCompare.low, high})),
+              "the comparison that guards its store depends on more than its clock");
+  }
+  EXPECT_EQ(OnlyProblem(With(kMark, 2, kId.WithGuard(0))),
+            "the predicate of its store guards other code");
 }
 
 TEST(FindSites, RefusesMarksThatMixed) {
-  EXPECT_EQ(OnlyProblem({kClock, kTime, kClock, kTime, kAdvance, kRing, kExit}),
-            "two time stamps in one site");
-  EXPECT_EQ(OnlyProblem({kPayload, kPayload, kClock, kTime, kAdvance, kRing, kExit}),
-            "two payloads in one site");
-  // Neither of the two is whole.
-  EXPECT_EQ(Find({kClock, kTime, kAdvance, kAdvance, kRing, kRing, kExit}).problems.size(), 2u);
+  EXPECT_EQ(OnlyProblem({kClock, kCompare, kStore, kStore, kAdvance, kExit}),
+            "two stores in one site");
+  EXPECT_EQ(OnlyProblem(Join({{kAddress}, kWideMark, {kExit}})), "two address slots in one site");
+  // Of the second slot nothing is left.
+  EXPECT_EQ(Find(Join({kMark, {kAdvance, kExit}})).problems.size(), 1u);
 }
 
 TEST(FindSites, RefusesRecordsOfAnotherSize) {
   Instruction advance = kAdvance;
   advance.low ^= uint64_t{0x08 ^ 0x10} << 32;
-  EXPECT_EQ(OnlyProblem({kClock, kTime, advance, kRing, kExit}),
+  EXPECT_EQ(OnlyProblem(With(kMark, 4, advance)),
             "a record of 8 bytes is of a newer version of the header");
 }
 
@@ -140,18 +211,17 @@ TEST(FindSites, RefusesSitesThatSomebodyCanJumpInto) {
   const auto branch_to = [](uint64_t target) {
     return Guarded(sass::Bra(0, target * sass::kInstructionBytes, {.stall = 5}));
   };
-  EXPECT_EQ(OnlySite({branch_to(1), kClock, kTime, kAdvance, kRing, kExit}).time, 2u);
-  EXPECT_NE(
-      OnlyProblem({branch_to(3), kClock, kTime, kAdvance, kRing, kExit}).find("no time stamp"),
-      std::string::npos);
-  EXPECT_EQ(Find({branch_to(4), kClock, kTime, kAdvance, kRing, kExit}).problems.front().reason,
-            "its second slot is missing");
+  EXPECT_EQ(OnlySite(Join({{branch_to(1)}, kMark, {kExit}})).store, 4u);
+  // At the comparison a clock that was read elsewhere may come in.
+  EXPECT_EQ(OnlySite(Join({{branch_to(2)}, kMark, {kExit}})).store, 4u);
+  for (const uint64_t target : {3, 4, 5}) {
+    EXPECT_EQ(Find(Join({{branch_to(target)}, kMark, {kExit}})).problems.size(), 1u) << target;
+  }
 }
 
 TEST(FindSites, StaysInsideAFunction) {
-  const Code code = {kClock, kTime, kAdvance, kRing, kExit};
   const uint64_t second_function[] = {0, 2 * sass::kInstructionBytes};
-  EXPECT_EQ(FindSites(code, second_function).problems.size(), 1u);
+  EXPECT_EQ(FindSites(Join({kMark, {kExit}}), second_function).problems.size(), 1u);
 }
 
 TEST(BlockStarts, BeginBehindControlFlowAndAtItsTargets) {

@@ -128,10 +128,8 @@ class Warp {
       case 0xc02:  // MOV Rd, URb
         r[d] = Uniform(immediate & 63, kToGeneral, pc);
         return;
-      case 0x810:  // IADD3 Rd, Ra, imm, RZ
-        r[d] = ra + immediate;
-        return;
-      case 0x812:  // LOP3: & or |
+      case 0x812:  // LOP3: & or |, or a predicate of it
+        if (d == sass::kRegisterZero) return;
         r[d] = i.Bits(72, 8) == 0xc0 ? ra & immediate : ra | immediate;
         return;
       case 0x824:  // IMAD Rd, Ra, imm, Rc

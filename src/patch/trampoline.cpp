@@ -15,6 +15,7 @@ constexpr int32_t kTable = -static_cast<int32_t>(ring::kTableOffset);
 
 // The ring's slot in SR_VIRTID; the table's stride makes the same bits the offset of its header.
 constexpr uint32_t kSlotBits = 0x3f00;
+constexpr uint32_t kLaneBits = 0x1f;
 static_assert(ring::kHeaderStride == 256 && ring::kSlotsPerSm == 64);
 constexpr uint32_t kHeadersPerSm = ring::kSlotsPerSm * ring::kHeaderStride;
 
@@ -28,19 +29,21 @@ constexpr uint8_t Bit(uint8_t barrier) { return static_cast<uint8_t>(1u << barri
 
 }  // namespace
 
-// Registers: R4 offset of the ring's header, R6 cursor, R7 end of the previous warp; R8..R11 are
-// the begin record and R12..R15 the identity. Until the identity is stored, UR0:UR1 is the window's
-// base.
+// Registers: R4 offset of the ring's header; R8..R11 are the begin record, of which R10 is the
+// cursor first, and R12..R15 the identity. P0 holds in all lanes but the first. Until the identity
+// is stored, UR0:UR1 is the window's base.
 std::vector<Instruction> EntryCode(const EntryOptions& options) {
   // Scoreboards.
   constexpr uint8_t kSlot = 0, kSm = 1, kWho = 2, kCursor = 3, kStores = 4;
+  constexpr uint8_t kOtherLanes = 0;
   const ring::Layout& layout = options.layout;
 
   std::vector<Instruction> code;
   const auto add = [&code](const Instruction& instruction) { code.push_back(instruction); };
+  // A warp starts with its first lane: one store is enough, and 32 cost the memory system as much
+  // as they are many.
+  const auto store = [&add](const Instruction& stg) { add(stg.WithNegatedGuard(kOtherLanes)); };
 
-  add(sass::Cs2r32(8, SR::kClockLow, {.stall = 1}));
-  add(sass::Cs2r32(10, SR::kGlobalTimerLow, {.stall = 1}));
   add(sass::S2r(2, SR::kVirtualId, {.stall = 1, .write_barrier = kSlot}));
   add(sass::S2r(0, SR::kVirtualSmId, {.stall = 1, .write_barrier = kSm}));
   add(sass::S2r(12, SR::kCtaIdX, {.stall = 1, .write_barrier = kWho}));
@@ -55,52 +58,45 @@ std::vector<Instruction> EntryCode(const EntryOptions& options) {
   add(sass::Uldc64(0, kUserConstantBank, options.constant_offset, {.stall = 1}));
   add(sass::MovImmediate(9, ring::BeginTag(options.kernel), {.stall = 1}));
 
-  add(sass::AndImmediate(2, 2, kSlotBits, {.stall = 5, .wait = Bit(kSlot)}));
+  add(sass::TestImmediate(kOtherLanes, 2, kLaneBits, {.stall = 1, .wait = Bit(kSlot)}));
+  add(sass::AndImmediate(2, 2, kSlotBits, {.stall = 5}));
   add(sass::ImadImmediate(4, 0, kHeadersPerSm, 2, {.stall = 5, .wait = Bit(kSm)}));
-  add(sass::Ldg(Width::k64, 6, 4, 0, kTable + static_cast<int32_t>(ring::kHeaderEnd),
+  add(sass::Ldg(Width::k64, 10, 4, 0, kTable + static_cast<int32_t>(ring::kHeaderEnd),
                 {.stall = 1, .write_barrier = kCursor}));
   add(sass::R2ur(3, 4, {.stall = 1}));
   if (options.reads_cta_yz) {
     add(sass::ImadImmediate(14, 14, 1u << 16, 5, {.stall = 1, .wait = Bit(kWho)}));
   }
   add(sass::OrImmediate(13, 13, ring::kTagIdentity, {.stall = 5, .wait = Bit(kWho)}));
-  add(sass::Stg(Width::k128, 4, 0, kTable + static_cast<int32_t>(ring::kHeaderIdentity), 12,
-                {.stall = 8, .read_barrier = kStores}));
-  // R2UR above is 14 cycles away by now.
-  add(sass::UshiftLeft(3, 3, layout.header_shift(), {.stall = 1}));
-  add(sass::R2ur(2, 6, {.stall = 1, .wait = Bit(kCursor)}));
-  add(sass::ImadImmediate(11, kRZ, 0, 7, {.stall = 13, .prefer_stay = false}));
+  store(sass::Stg(Width::k128, 4, 0, kTable + static_cast<int32_t>(ring::kHeaderIdentity), 12,
+                  {.stall = 1, .read_barrier = kStores}));
+  add(sass::R2ur(2, 10, {.stall = 1, .wait = Bit(kCursor)}));
+  // The warp begins when it could have begun without us: what its SM does until here is our cost.
+  add(sass::Cs2r32(8, SR::kClockLow, {.stall = 1}));
+  add(sass::Cs2r32(10, SR::kGlobalTimerLow, {.stall = 11}));
+  // Both R2UR are 13 cycles away by now.
+  add(sass::UshiftLeft(3, 3, layout.header_shift(), {.stall = kUniformToUniform}));
   add(RingSlot(layout, {.stall = kUniformToAddress}));
-  add(sass::StgEvictFirst(Width::k128, kRZ, 0, 0, 8, {.stall = 1, .read_barrier = kStores}));
+  store(sass::StgEvictFirst(Width::k128, kRZ, 0, 0, 8, {.stall = 1, .read_barrier = kStores}));
   add(AdvanceSlot(ring::kRecordBytes, {.stall = kUniformToUniform}));
   add(RingSlot(layout, {.stall = kUniformToAddress}));
-  add(sass::StgEvictFirst(Width::k128, kRZ, 0, 0, 12, {.stall = 1, .read_barrier = kStores}));
-  add(AdvanceSlot(ring::kRecordBytes, {.stall = kUniformToUniform}));
-  add(RingSlot(layout, {.stall = 1}));
-  // One record ahead, as slots leave it. The kernel will write R8..R15 without knowing of the
-  // stores.
-  add(AdvanceSlot(ring::kRecordBytes, {.stall = kUniformToAddress, .wait = Bit(kStores)}));
+  store(sass::StgEvictFirst(Width::k128, kRZ, 0, 0, 12, {.stall = 1, .read_barrier = kStores}));
+  // The kernel will write R8..R15 without knowing of the stores.
+  add(AdvanceSlot(ring::kRecordBytes, {.stall = kUniformToUniform, .wait = Bit(kStores)}));
   return code;
 }
 
 std::vector<Instruction> ExitCode(const ring::Layout& layout, uint8_t first_register) {
   const uint8_t r = first_register;
-  // The first two give a last mark's UR2 the time to arrive.
-  std::vector<Instruction> code = {
-      sass::Cs2r32(static_cast<uint8_t>(r + 1), SR::kClockLow, {.stall = 2, .wait = kAllBarriers}),
+  // A last mark's UR2 has the time to arrive.
+  return {
+      sass::UshiftRight(0, 3, layout.header_shift(), {.stall = 1, .wait = kAllBarriers}),
+      sass::Cs2r32(static_cast<uint8_t>(r + 1), SR::kClockLow, {.stall = 2}),
       sass::Cs2r64(static_cast<uint8_t>(r + 2), SR::kGlobalTimerLow, {.stall = 2}),
-      sass::UshiftRight(0, 3, layout.header_shift(), {.stall = 2}),
       sass::MovFromUniform(r, 2, {.stall = 5}),
-      sass::AddImmediate(r, r, 0u - ring::kRecordBytes, {.stall = 5}),
       sass::Stg(Width::k128, kRZ, 0, kTable + static_cast<int32_t>(ring::kHeaderEnd), r,
                 {.stall = 2}),
   };
-  // Other lanes of the warp may still be on their way, even when the EXIT has no guard (a return on
-  // one side of a branch). UR0 is theirs again; UR2 is one record ahead of it.
-  code.push_back(AdvanceSlot(0u - ring::kRecordBytes, {.stall = kUniformToUniform}));
-  code.push_back(RingSlot(layout, {.stall = 1}));
-  code.push_back(AdvanceSlot(ring::kRecordBytes, {.stall = kUniformToAddress}));
-  return code;
 }
 
 Instruction AdvanceSlot(uint32_t bytes, const Control& control) {

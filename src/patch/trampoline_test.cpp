@@ -99,15 +99,26 @@ TEST_P(Trampoline, EndsInTheHeader) {
   EXPECT_EQ(end.words[2], Warp::kTimer);
 }
 
-// After the entry code, and after an exit stub (other lanes may go on), UR0 is where the next mark
-// stores.
-TEST_P(Trampoline, LeavesTheAddressOfTheNextRecord) {
+// After the entry code, and after an exit stub (other lanes may go on), a mark finds what it makes
+// its address from.
+TEST_P(Trampoline, LeavesCursorAndRing) {
   Warp begun;
   begun.Walk(entry_, [](uint32_t) { return false; });
-  EXPECT_EQ(begun.ur[0], RecordAddress(Warp::kOldCursor + 32));
+  EXPECT_EQ(begun.ur[2], Warp::kOldCursor + 32);
   EXPECT_EQ(begun.ur[3], kRing * layout_.ring_bytes);
   const Warp remained = Run();
-  for (const uint32_t n : {0, 2, 3}) EXPECT_EQ(remained.ur[n], begun.ur[n]) << "UR" << n;
+  for (const uint32_t n : {1, 2, 3}) EXPECT_EQ(remained.ur[n], begun.ur[n]) << "UR" << n;
+}
+
+// All lanes hold the same words: one stores them.
+TEST_P(Trampoline, BeginsInItsFirstLaneOnly) {
+  for (const Instruction& i : entry_) {
+    if (i.opcode() == 0x986) {
+      EXPECT_EQ(i.Bits(12, 4), 0x8u) << "not @!P0";
+    } else {
+      EXPECT_TRUE(i.is_unguarded());
+    }
+  }
 }
 
 TEST_P(Trampoline, ReadsNoUniformRegisterTooEarly) {
@@ -137,7 +148,6 @@ Operands OperandsOf(const Instruction& i) {
     case 0x805:  // CS2R
       add(operands.writes, d, i.Bits(80, 1) + 1);
       break;
-    case 0x810:  // IADD3
     case 0x812:  // LOP3
       add(operands.writes, d, 1);
       add(operands.reads, a, 1);
@@ -244,8 +254,8 @@ TEST_P(Trampoline, ExitsWaitForEveryScoreboard) {
 
 // What trampoline.h says they cost.
 TEST_P(Trampoline, HasItsLength) {
-  EXPECT_EQ(entry_.size(), GetParam().reads_cta_yz ? 29u : 27u);
-  EXPECT_EQ(ExitCode(layout_, 4).size(), 9u);
+  EXPECT_EQ(entry_.size(), GetParam().reads_cta_yz ? 27u : 25u);
+  EXPECT_EQ(ExitCode(layout_, 4).size(), 5u);
 }
 
 }  // namespace

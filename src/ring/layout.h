@@ -8,10 +8,10 @@
 //   base + ring_bytes     ring 1 ...                    index = SM * 64 + warp slot
 //
 // A warp keeps four uniform registers that ptxas leaves alone:
-//   UR0:UR1  address of the next record    UR2  bytes ever written to this ring, plus a record
+//   UR0:UR1  address of the record that is being written    UR2  bytes ever written to this ring
 //   UR3      low word of the ring's base
-// so the address of the record after it is ((UR2 & (ring_bytes - 1)) | UR3), and that of the ring's
-// header is (UR3 >> header_shift) - 8 MiB: one instruction each. The same numbers are immediates of
+// UR0 is made anew for each record, ((UR2 & (ring_bytes - 1)) | UR3), and for the ring's header,
+// (UR3 >> header_shift) - 8 MiB: one instruction each. The same numbers are immediates of
 // the patched code, hence one Layout a process, fixed before the first image is patched.
 #pragma once
 

@@ -64,17 +64,22 @@ constexpr Instruction OrImmediate(uint8_t rd, uint8_t ra, uint32_t value, Contro
                                  encode_detail::At(16, rd) | 0x812,
                              0x078efcff, c);
 }
+// LOP3.LUT Pd, RZ, Ra, value, RZ: Pd = (Ra & value) != 0. 13 cycles until a guard may read it.
+constexpr Instruction TestImmediate(uint8_t pd, uint8_t ra, uint32_t value, Control c) {
+  return encode_detail::Word(encode_detail::Immediate(value) | encode_detail::At(24, ra) |
+                                 encode_detail::At(16, kRegisterZero) | 0x812,
+                             0x0780c0ff | encode_detail::At(81 - 64, pd), c);
+}
+// ELECT Pd, URZ, PT: Pd holds in the first active lane alone. 13 cycles until a guard may read it.
+constexpr Instruction Elect(uint8_t pd, Control c) {
+  return encode_detail::Word(encode_detail::At(16, kUniformRegisterZero) | 0x82f,
+                             0x03800000 | encode_detail::At(81 - 64, pd), c);
+}
 // IMAD Rd, Ra, value, Rc.
 constexpr Instruction ImadImmediate(uint8_t rd, uint8_t ra, uint32_t value, uint8_t rc, Control c) {
   return encode_detail::Word(encode_detail::Immediate(value) | encode_detail::At(24, ra) |
                                  encode_detail::At(16, rd) | 0x824,
                              0x078e0200 | uint64_t{rc}, c);
-}
-// IADD3 Rd, Ra, value, RZ.
-constexpr Instruction AddImmediate(uint8_t rd, uint8_t ra, uint32_t value, Control c) {
-  return encode_detail::Word(encode_detail::Immediate(value) | encode_detail::At(24, ra) |
-                                 encode_detail::At(16, rd) | 0x810,
-                             0x07ffe0ff, c);
 }
 // LDC Rd, c[bank][offset]: variable latency, needs a write barrier.
 constexpr Instruction Ldc(uint8_t rd, uint32_t bank, uint32_t offset, Control c) {

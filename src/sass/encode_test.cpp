@@ -33,8 +33,11 @@ const std::vector<Case>& Cases() {
       {MovFromUniform(8, 2, kPlain), {0x0000000200087c02, 0x000fe20008000f00}, "MOV R8, UR2"},
       {AndImmediate(2, 2, 0x3f00, kPlain), {0x00003f0002027812, 0x000fe200078ec0ff}, "LOP3.LUT R2, R2, 0x3f00, RZ, 0xc0, !PT"},
       {OrImmediate(13, 13, 0x80000c00, kPlain), {0x80000c000d0d7812, 0x000fe200078efcff}, "LOP3.LUT R13, R13, 0x80000c00, RZ, 0xfc, !PT"},
+      {TestImmediate(0, 2, 0x1f, kPlain), {0x0000001f02ff7812, 0x000fe2000780c0ff}, "LOP3.LUT P0, RZ, R2, 0x1f, RZ, 0xc0, !PT"},
+      {TestImmediate(3, 2, 0x1f, kPlain), {0x0000001f02ff7812, 0x000fe2000786c0ff}, "LOP3.LUT P3, RZ, R2, 0x1f, RZ, 0xc0, !PT"},
+      {Elect(0, kPlain), {0x00000000003f782f, 0x000fe20003800000}, "ELECT P0, URZ, PT"},
+      {Elect(5, kPlain), {0x00000000003f782f, 0x000fe200038a0000}, "ELECT P5, URZ, PT"},
       {ImadImmediate(4, 0, 0x4000, 2, kPlain), {0x0000400000047824, 0x000fe200078e0202}, "IMAD R4, R0, 0x4000, R2"},
-      {AddImmediate(8, 8, 0xfffffff0, kPlain), {0xfffffff008087810, 0x000fe20007ffe0ff}, "IADD3 R8, R8, -0x10, RZ"},
       {Ldc(15, 0, 0x30, kPlain), {0x00000c00ff0f7b82, 0x000fe20000000800}, "LDC R15, c[0x0][0x30]"},
       {Uldc64(0, 3, 0x18, kPlain), {0x00c0060000007ab9, 0x000fe20000000a00}, "ULDC.64 UR0, c[0x3][0x18]"},
       {R2ur(3, 4, kPlain), {0x00000000040372ca, 0x000fe200000e0000}, "R2UR UR3, R4"},
@@ -50,6 +53,8 @@ const std::vector<Case>& Cases() {
       {Bra(0, 0x180, kPlain), {0x00000000005c7947, 0x000fe20003800000}, "BRA 0x180"},
       {Bra(0x300, 0x10, kPlain), {0xfffffffc00407947, 0x000fe2000383ffff}, "BRA -0x2f0"},
       {Bra(0x10, 0x10, kPlain), {0xfffffffc00fc7947, 0x000fe2000383ffff}, "BRA 0x0"},
+      {StgEvictFirst(Width::k128, 255, 0, 0, 8, kPlain).WithGuard(2), {0x00000008ff002986, 0x000fe20008000d00}, "@P2 STG.E.EF.128 [RZ.U32+UR0], R8"},
+      {Stg(Width::k128, 255, 0, 0, 8, kPlain).WithNegatedGuard(0), {0x00000008ff008986, 0x000fe20008100d00}, "@!P0 STG.E.128 [RZ.U32+UR0], R8"},
       // clang-format on
   };
   return cases;

@@ -35,10 +35,10 @@ bool EndsBasicBlock(const Instruction& instruction) {
 }
 
 bool HasRelativeTarget(const Instruction& instruction) {
-  switch (instruction.base_opcode()) {
-    case 0x144:  // CALL.REL
-    case 0x145:  // BSSY
-    case 0x147:  // BRA
+  switch (instruction.opcode()) {
+    case 0x944:  // CALL.REL; 0x344 adds a register to its target
+    case 0x945:  // BSSY
+    case 0x947:  // BRA
       return true;
     default:
       return false;

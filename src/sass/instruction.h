@@ -59,6 +59,13 @@ struct Instruction {
   }
   Control control() const;
   Instruction WithControl(const Control& control) const;
+  // The same instruction if predicate `predicate` holds (kPredicateTrue: always).
+  constexpr Instruction WithGuard(uint8_t predicate) const {
+    return Instruction{(low & ~uint64_t{0xf000}) | uint64_t{predicate & 7u} << 12, high};
+  }
+  constexpr Instruction WithNegatedGuard(uint8_t predicate) const {
+    return Instruction{WithGuard(predicate).low | 0x8000, high};
+  }
   // The same instruction under another's guard.
   Instruction WithGuardOf(const Instruction& other) const;
 

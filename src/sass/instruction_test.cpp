@@ -56,5 +56,11 @@ TEST(Instruction, WhatEndsABlock) {
   EXPECT_FALSE(EndsBasicBlock(kGuardedStore));
 }
 
+// `CALL.REL.NOINC R8 (kernel)` of ptxas 13.0: the register holds where it goes from there.
+TEST(Instruction, CallsThroughARegisterHaveNoTargetToRead) {
+  EXPECT_FALSE(HasRelativeTarget({0xfffffffc084c7344, 0x003fea0003c3ffff}));
+  EXPECT_TRUE(HasRelativeTarget({0x0000000000647944, 0x003fea0003c00000}));
+}
+
 }  // namespace
 }  // namespace iket::sass

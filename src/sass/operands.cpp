@@ -58,6 +58,22 @@ bool MayUseReservedUniforms(const Instruction& instruction) {
   return instruction.Bits(16, 6) < kReservedUniforms;
 }
 
+bool IsMove(const Instruction& instruction) {
+  const uint32_t base = instruction.base_opcode();
+  return base == 0x002 || (base == 0x024 && instruction.Bits(24, 8) == kRegisterZero);
+}
+
+bool IsIsetp(const Instruction& instruction) { return instruction.base_opcode() == 0x00c; }
+
+uint32_t IsetpPredicate(const Instruction& instruction) { return instruction.Bits(81, 3); }
+
+bool IsSimpleIsetp(const Instruction& instruction) {
+  const bool combined = instruction.Bits(87, 3) != kPredicateTrue || instruction.Bits(90, 1) != 0;
+  const bool second = instruction.Bits(84, 3) != kPredicateTrue;
+  const bool extended = instruction.Bits(72, 1) != 0;  // .EX, of 64-bit comparisons
+  return !combined && !second && !extended;
+}
+
 RegisterSet UnguardedSources(const Instruction& instruction) {
   RegisterSet set;
   const Control control = instruction.control();
@@ -69,6 +85,21 @@ RegisterSet UnguardedSources(const Instruction& instruction) {
   Add(set, instruction.Bits(32, 8), DataRegisters(instruction));
   if (!instruction.is_uniform_form()) Add(set, instruction.Bits(64, 8), 4);
   return set;
+}
+
+bool CanGuardSources(const Instruction& instruction) {
+  const Control control = instruction.control();
+  if (control.read_barrier != kNoBarrier || control.write_barrier != kNoBarrier) return false;
+  switch (instruction.base_opcode()) {
+    case 0x185:  // ST
+    case 0x186:  // STG
+    case 0x187:  // STL
+    case 0x188:  // STS
+    case 0x18e:  // RED
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace iket::sass

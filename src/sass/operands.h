@@ -16,6 +16,14 @@ namespace iket::sass {
 // know, true if any place where a uniform operand can stand holds 0..3.
 bool MayUseReservedUniforms(const Instruction& instruction);
 
+// MOV in any form, or IMAD used as one (its multiplicand is RZ).
+bool IsMove(const Instruction& instruction);
+// ISETP in any form, and the first predicate that it writes.
+bool IsIsetp(const Instruction& instruction);
+uint32_t IsetpPredicate(const Instruction& instruction);
+// True if that predicate is the comparison and nothing else, and is all that it writes.
+bool IsSimpleIsetp(const Instruction& instruction);
+
 using RegisterSet = std::bitset<256>;
 
 // The general registers that the instruction may still be reading after the next ones have issued,
@@ -23,5 +31,7 @@ using RegisterSet = std::bitset<256>;
 // barrier. ptxas leaves the barrier out where nothing later writes those registers; whoever adds
 // code that does (an exit stub) must keep off them. Empty for every other instruction.
 RegisterSet UnguardedSources(const Instruction& instruction);
+// True of stores and reductions, which take a read barrier if they have none.
+bool CanGuardSources(const Instruction& instruction);
 
 }  // namespace iket::sass

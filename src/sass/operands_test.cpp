@@ -26,6 +26,28 @@ TEST(ReservedUniforms, GeneralRegistersWithThoseNumbersAreFine) {
   EXPECT_FALSE(MayUseReservedUniforms({0x000000050800788c, 0x000fe2000bf01070}));
 }
 
+TEST(Isetp, TellsSimpleComparisonsFromOthers) {
+  struct Case {
+    Instruction instruction;
+    uint32_t predicate;
+    bool simple;
+  };
+  const Case cases[] = {
+      {{0x000000080900780c, 0x002fc80003f06270}, 0, true},   // ISETP.GE.AND P0, PT, R9, 0x8, PT
+      {{0x000000080200720c, 0x004fe20003f45070}, 2, true},   // .NE.U32.AND P2, PT, R2, R8, PT
+      {{0x0000000606007c0c, 0x008fe4000bf26070}, 1, true},   // .GE.U32.AND P1, PT, R6, UR6, PT
+      {{0x000000090800720c, 0x000fe40004706670}, 0, false},  // .GE.OR P0, PT, R8, R9, !P0
+      {{0x000000ff0300720c, 0x000fe40003f45320}, 2, false},  // .NE.AND.EX P2, PT, R3, RZ, PT, P2
+  };
+  for (const Case& c : cases) {
+    EXPECT_TRUE(IsIsetp(c.instruction));
+    EXPECT_EQ(IsetpPredicate(c.instruction), c.predicate);
+    EXPECT_EQ(IsSimpleIsetp(c.instruction), c.simple);
+  }
+  EXPECT_FALSE(IsIsetp(TestImmediate(0, 2, 31, {})));
+  EXPECT_FALSE(IsIsetp({0x000000050800788c, 0x000fe2000bf01070}));  // UISETP
+}
+
 TEST(UnguardedSources, StoreWithoutAReadBarrier) {
   // `STG.E desc[UR6][R2.64], R7`, the last store of a kernel by ptxas 13.0.
   const RegisterSet set = UnguardedSources({0x0000000702007986, 0x000fe2000c101906});
@@ -44,6 +66,14 @@ TEST(UnguardedSources, BarriersAndArithmeticAreNoConcern) {
   EXPECT_TRUE(UnguardedSources(Stg(Width::k128, 255, 4, 0, 20, {.read_barrier = 1})).none());
   EXPECT_TRUE(UnguardedSources(Ldg(Width::k64, 8, 4, 4, 0, {.write_barrier = 2})).none());
   EXPECT_TRUE(UnguardedSources(ImadImmediate(4, 0, 1, 2, {})).none());
+}
+
+TEST(CanGuardSources, StoresThatHaveNoScoreboard) {
+  EXPECT_TRUE(CanGuardSources({0x0000000702007986, 0x000fe2000c101906}));  // STG
+  EXPECT_TRUE(CanGuardSources(Stg(Width::k128, 255, 4, 0, 20, {})));
+  EXPECT_FALSE(CanGuardSources(Stg(Width::k128, 255, 4, 0, 20, {.read_barrier = 1})));
+  EXPECT_FALSE(CanGuardSources(Ldg(Width::k64, 8, 4, 4, 0, {.write_barrier = 2})));
+  EXPECT_FALSE(CanGuardSources(Ldg(Width::k64, 8, 4, 4, 0, {})));
 }
 
 }  // namespace

@@ -8,7 +8,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <utility>
+
+#include "base/descriptor.h"
+#include "base/write_signals.h"
 
 namespace iket::session {
 
@@ -20,29 +24,45 @@ struct LaunchLog::Header {
   uint64_t reserved[5];
 };
 
+// What the writing side needs to make room.
+struct LaunchLog::Growth {
+  std::string path;
+  Descriptor file;
+  std::mutex mutex;
+  std::atomic<uint32_t> entries{0};  // for which the disk has room
+  bool failed = false;
+};
+
 namespace {
 
 constexpr uint64_t kMagic = 0x31676f6c74656b69;  // "iketlog1"
 constexpr size_t kHeaderBytes = 64;
-constexpr size_t kFileBytes = kHeaderBytes + size_t{LaunchLog::kCapacity} * sizeof(LaunchEntry);
+constexpr size_t FileBytes(uint64_t entries) {
+  return kHeaderBytes + entries * sizeof(LaunchEntry);
+}
 
 }  // namespace
+
+LaunchLog::LaunchLog() = default;
 
 Result<LaunchLog> LaunchLog::Create(const std::string& path) {
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) return Fail(ErrorKind::kSystem, "{}: cannot create: {}", path, std::strerror(errno));
-  void* memory = MAP_FAILED;
-  if (ftruncate(fd, kFileBytes) == 0) {
-    memory = mmap(nullptr, kFileBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  }
-  const int error = errno;
-  close(fd);
-  if (memory == MAP_FAILED) {
-    return Fail(ErrorKind::kSystem, "{}: cannot map: {}", path, std::strerror(error));
-  }
   LaunchLog log;
+  log.growth_ = std::make_unique<Growth>();
+  log.growth_->path = path;
+  log.growth_->file = Descriptor(fd);
+  // Beyond the end of the file nothing is touched until Grow() has moved it.
+  void* memory = mmap(nullptr, FileBytes(kCapacity), PROT_READ | PROT_WRITE, MAP_SHARED,
+                      log.growth_->file.get(), 0);
+  if (memory == MAP_FAILED) {
+    return Fail(ErrorKind::kSystem, "{}: cannot map: {}", path, std::strerror(errno));
+  }
   log.header_ = static_cast<Header*>(memory);
-  log.mapped_ = kFileBytes;
+  log.mapped_ = FileBytes(kCapacity);
+  if (!log.Grow(0)) {
+    return Fail(ErrorKind::kSystem, "{}: no room for {} bytes", path, FileBytes(kEntriesAtATime));
+  }
   log.header_->entry_bytes = sizeof(LaunchEntry);
   log.header_->capacity = kCapacity;
   log.header_->magic = kMagic;
@@ -55,14 +75,17 @@ Result<LaunchLog> LaunchLog::Open(const std::string& path) {
   if (fd < 0) return Fail(ErrorKind::kSystem, "{}: cannot open: {}", path, std::strerror(errno));
   struct stat status{};
   void* memory = MAP_FAILED;
-  if (fstat(fd, &status) == 0 && status.st_size >= static_cast<off_t>(kFileBytes)) {
-    memory = mmap(nullptr, kFileBytes, PROT_READ, MAP_SHARED, fd, 0);
+  size_t bytes = 0;
+  if (fstat(fd, &status) == 0 && status.st_size >= static_cast<off_t>(kHeaderBytes)) {
+    bytes = std::min(static_cast<size_t>(status.st_size), FileBytes(kCapacity));
+    memory = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
   }
   close(fd);
   if (memory == MAP_FAILED) return Fail(ErrorKind::kBadInput, "{}: not a launch log", path);
   LaunchLog log;
   log.header_ = static_cast<Header*>(memory);
-  log.mapped_ = kFileBytes;
+  log.mapped_ = bytes;
+  log.entries_ = static_cast<uint32_t>((bytes - kHeaderBytes) / sizeof(LaunchEntry));
   if (log.header_->magic != kMagic || log.header_->entry_bytes != sizeof(LaunchEntry) ||
       log.header_->capacity != kCapacity) {
     return Fail(ErrorKind::kBadInput, "{}: not a launch log of this version", path);
@@ -70,17 +93,40 @@ Result<LaunchLog> LaunchLog::Open(const std::string& path) {
   return log;
 }
 
-LaunchLog::LaunchLog(LaunchLog&& other) noexcept
-    : header_(std::exchange(other.header_, nullptr)), mapped_(std::exchange(other.mapped_, 0)) {}
+LaunchLog::LaunchLog(LaunchLog&& other) noexcept { *this = std::move(other); }
 
 LaunchLog& LaunchLog::operator=(LaunchLog&& other) noexcept {
   std::swap(header_, other.header_);
   std::swap(mapped_, other.mapped_);
+  std::swap(entries_, other.entries_);
+  std::swap(growth_, other.growth_);
   return *this;
 }
 
 LaunchLog::~LaunchLog() {
   if (header_ != nullptr) munmap(header_, mapped_);
+}
+
+// Makes room for entry `index` and those behind it. False where there is none.
+bool LaunchLog::Grow(uint64_t index) {
+  const std::lock_guard lock(growth_->mutex);
+  uint32_t entries = growth_->entries.load(std::memory_order_relaxed);
+  if (growth_->failed) return index < entries;
+  const WriteSignalGuard guard;  // of a limit to the size of files
+  while (index >= entries) {
+    if (growth_->file.get() < 0 && !growth_->file.Reopen(growth_->path.c_str(), O_RDWR)) {
+      growth_->failed = true;
+      return false;
+    }
+    const uint32_t more = std::min(entries + kEntriesAtATime, kCapacity);
+    if (posix_fallocate(growth_->file.get(), 0, static_cast<off_t>(FileBytes(more))) != 0) {
+      growth_->failed = true;
+      return false;
+    }
+    entries = more;
+    growth_->entries.store(entries, std::memory_order_release);
+  }
+  return true;
 }
 
 LaunchEntry* LaunchLog::entries() const {
@@ -89,12 +135,19 @@ LaunchEntry* LaunchLog::entries() const {
 
 LaunchEntry* LaunchLog::Append() {
   const uint64_t index = header_->appended.fetch_add(1, std::memory_order_relaxed);
-  return index < kCapacity ? entries() + index : nullptr;
+  if (index >= kCapacity) return nullptr;
+  if (index >= growth_->entries.load(std::memory_order_acquire) && !Grow(index)) return nullptr;
+  return entries() + index;
+}
+
+// Entries that are there to be read.
+uint64_t LaunchLog::logged() const {
+  const uint64_t room = growth_ ? growth_->entries.load(std::memory_order_acquire) : entries_;
+  return std::min<uint64_t>(header_->appended.load(std::memory_order_acquire), room);
 }
 
 std::vector<capture::Launch> LaunchLog::Launches() const {
-  const uint64_t count =
-      std::min<uint64_t>(header_->appended.load(std::memory_order_acquire), kCapacity);
+  const uint64_t count = logged();
   std::vector<capture::Launch> launches;
   launches.reserve(count);
   for (uint64_t i = 0; i < count; ++i) {
@@ -118,8 +171,7 @@ std::vector<capture::Launch> LaunchLog::Launches() const {
 }
 
 uint64_t LaunchLog::lost() const {
-  const uint64_t appended = header_->appended.load(std::memory_order_acquire);
-  return appended > kCapacity ? appended - kCapacity : 0;
+  return header_->appended.load(std::memory_order_acquire) - logged();
 }
 
 }  // namespace iket::session

@@ -1,14 +1,16 @@
 // launch_log.h: the host's log of launches, in a file that guest and supervisor both map.
 //
 // The guest appends without a lock or a system call, from any thread; the entries outlive the guest
-// whatever ends it. The file has a fixed number of entries and is sparse: it takes disk only for
-// what was written. When it is full, further launches are counted and not logged.
+// whatever ends it. The file grows by a MiB at a time, and what an entry is stored to is allocated
+// on disk before: a store to a mapped hole of a full disk would kill the program. When the log, or
+// the disk, is full, further launches are counted and not logged.
 //
-// Cost of an append: one atomic addition and 96 bytes, about 10 ns.
+// Cost of an append: one atomic addition and 96 bytes, about 10 ns; each 10,000th a system call.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -38,8 +40,10 @@ enum LaunchFlag : uint32_t { kLaunchCooperative = 1, kLaunchCaptured = 2 };
 class LaunchLog {
  public:
   static constexpr uint32_t kCapacity = 1u << 20;
+  static constexpr uint32_t kEntriesAtATime = (1u << 20) / sizeof(LaunchEntry);
 
-  // Makes the file for writing, or maps an existing one for reading. Errors: kSystem, kBadInput.
+  // Makes the file for writing, or maps an existing one for reading. Errors: kSystem (no room for
+  // the first entries, among others), kBadInput.
   static Result<LaunchLog> Create(const std::string& path);
   static Result<LaunchLog> Open(const std::string& path);
 
@@ -53,16 +57,21 @@ class LaunchLog {
   // What was written wholly, in order; the sequence number is the position in the log. Contents are
   // taken as they are: they come from another process.
   std::vector<capture::Launch> Launches() const;
-  // Launches that found the log full.
+  // Launches that found the log, or the disk, full.
   uint64_t lost() const;
 
  private:
   struct Header;
-  LaunchLog() = default;
+  struct Growth;
+  LaunchLog();
   LaunchEntry* entries() const;
+  bool Grow(uint64_t index);
+  uint64_t logged() const;
 
   Header* header_ = nullptr;
   size_t mapped_ = 0;
+  uint32_t entries_ = 0;            // that the file holds, when it is read
+  std::unique_ptr<Growth> growth_;  // when it is written
 };
 
 }  // namespace iket::session

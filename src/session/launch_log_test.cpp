@@ -1,6 +1,7 @@
 #include "session/launch_log.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -116,7 +117,7 @@ TEST_F(LaunchLogTest, TakesDiskOnlyForWhatWasWritten) {
   Fill(*log.Append(), 1);
   struct stat status{};
   ASSERT_EQ(stat(path_.c_str(), &status), 0);
-  EXPECT_LT(status.st_blocks * 512, 1 << 20);
+  EXPECT_LT(status.st_blocks * 512, (1 << 20) + 8192);
 }
 
 TEST_F(LaunchLogTest, RefusesOtherFiles) {
@@ -131,12 +132,41 @@ TEST_F(LaunchLogTest, RefusesOtherFiles) {
   const auto opened = LaunchLog::Open(path_);
   ASSERT_FALSE(opened);
   EXPECT_NE(opened.error().message.find("not a launch log of this version"), std::string::npos);
-  // A log that was cut.
+}
+
+TEST_F(LaunchLogTest, ReadsWhatIsLeftOfOneThatWasCut) {
   {
-    ASSERT_TRUE(LaunchLog::Create(path_));
+    LaunchLog log = LaunchLog::Create(path_).value();
+    for (uint32_t i = 0; i < 100; ++i) Fill(*log.Append(), i);
   }
-  std::filesystem::resize_file(path_, 1 << 20);
+  std::filesystem::resize_file(path_, 64 + 40 * sizeof(LaunchEntry) + 17);
+  const LaunchLog log = LaunchLog::Open(path_).value();
+  EXPECT_EQ(log.Launches().size(), 40u);
+  EXPECT_EQ(log.lost(), 60u);
+  std::filesystem::resize_file(path_, 17);
   EXPECT_FALSE(LaunchLog::Open(path_));
+}
+
+// A store to a hole that the disk has no room for would end the program.
+TEST_F(LaunchLogTest, StopsWhereTheDiskIsFull) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  LaunchLog log = LaunchLog::Create(path_).value();
+  const rlimit tight{3 << 20, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &tight), 0);
+  uint32_t fitted = 0;
+  constexpr uint32_t kLaunches = 5 * LaunchLog::kEntriesAtATime;
+  for (uint32_t i = 0; i < kLaunches; ++i) {
+    LaunchEntry* entry = log.Append();
+    if (entry == nullptr) continue;
+    Fill(*entry, i);
+    ++fitted;
+  }
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EQ(fitted, 3 * LaunchLog::kEntriesAtATime);
+  const LaunchLog read = LaunchLog::Open(path_).value();
+  EXPECT_EQ(read.Launches().size(), fitted);
+  EXPECT_EQ(read.lost(), kLaunches - fitted);
 }
 
 TEST_F(LaunchLogTest, SaysWhereItCannotBeMade) {

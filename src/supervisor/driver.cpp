@@ -7,8 +7,8 @@
 
 namespace iket::supervisor {
 
-Result<Driver> Driver::Open() {
-  void* library = dlopen("libcuda.so.1", RTLD_NOW);
+Result<Driver> Driver::Open(const std::string& path) {
+  void* library = dlopen(path.empty() ? "libcuda.so.1" : path.c_str(), RTLD_NOW);
   if (library == nullptr) {
     return Fail(ErrorKind::kSystem, "no NVIDIA driver on this machine: {}", dlerror());
   }

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 
 #include "base/error.h"
 
@@ -15,8 +16,9 @@ namespace iket::supervisor {
 
 class Driver {
  public:
-  // Opens libcuda.so.1 and initialises it. Errors (kSystem) say what is missing.
-  static Result<Driver> Open();
+  // Opens a driver, the system's if `library` is empty, and initialises it. Errors (kSystem) say
+  // what is missing.
+  static Result<Driver> Open(const std::string& library);
 
   // The device with this UUID.
   Result<CUdevice> FindDevice(const std::array<uint8_t, 16>& uuid) const;

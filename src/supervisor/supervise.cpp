@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -53,20 +54,19 @@ bool IsStaticProgram(const std::string& path) {
   return true;
 }
 
-Result<std::string> FindLibrary(const Options& options) {
-  fs::path library = options.library;
-  if (library.empty()) {
-    char self[PATH_MAX];
-    const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length <= 0) return Fail(ErrorKind::kSystem, "/proc/self/exe: {}", std::strerror(errno));
-    library = fs::path(std::string(self, static_cast<size_t>(length))).parent_path().parent_path() /
-              "lib" / kLibraryName;
-  }
-  if (access(library.c_str(), R_OK) != 0) {
-    return Fail(ErrorKind::kSystem, "{}: {}; it belongs beside the program's folder, in lib/",
-                library.string(), std::strerror(errno));
-  }
-  return library.string();
+Result<std::string> Readable(const std::string& path) {
+  if (access(path.c_str(), R_OK) == 0) return path;
+  return Fail(ErrorKind::kSystem, "{}: {}; it belongs beside the program's folder, in lib/", path,
+              std::strerror(errno));
+}
+
+// A file of ours, by its name in the lib folder beside this program's folder.
+Result<std::string> FindOurs(const char* name) {
+  char self[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+  if (length <= 0) return Fail(ErrorKind::kSystem, "/proc/self/exe: {}", std::strerror(errno));
+  const fs::path program(std::string(self, static_cast<size_t>(length)));
+  return Readable(program.parent_path().parent_path() / "lib" / name);
 }
 
 // A folder of our own for the socket, removed at the end.
@@ -76,12 +76,12 @@ class SocketFolder {
     constexpr size_t kLongest = sizeof(sockaddr_un::sun_path) - sizeof "/iket-XXXXXX/s";
     const char* base = getenv("TMPDIR");
     const bool usable = base != nullptr && *base != 0 && std::strlen(base) <= kLongest;
-    path_ = std::string(usable ? base : "/tmp") + "/iket-XXXXXX";
+    path_ = fs::absolute(usable ? base : "/tmp").string() + "/iket-XXXXXX";
     if (mkdtemp(path_.data()) == nullptr) {
       const int error = errno;
-      path_.clear();
-      return Fail(ErrorKind::kSystem, "cannot make a folder for a socket: {}",
-                  std::strerror(error));
+      const std::string folder = std::exchange(path_, {});
+      return Fail(ErrorKind::kSystem, "{}: cannot make a folder for a socket: {}; set TMPDIR",
+                  folder, std::strerror(error));
     }
     return {};
   }
@@ -91,50 +91,68 @@ class SocketFolder {
   ~SocketFolder() {
     if (path_.empty()) return;
     unlink(socket().c_str());
+    if (!link_.empty()) unlink(link_.c_str());
     rmdir(path_.c_str());
   }
   std::string socket() const { return path_ + "/s"; }
 
+  // The library under a name that LD_PRELOAD can hold: it takes blanks and colons for separators
+  // and expands $. A link beside the socket, where the library's own path has one of those.
+  Result<std::string> Preloadable(const std::string& library) {
+    if (library.find_first_of(" :$") == std::string::npos) return library;
+    link_ = path_ + "/" + kLibraryName;
+    if (symlink(fs::absolute(library).c_str(), link_.c_str()) != 0) {
+      return Fail(ErrorKind::kSystem, "{}: cannot link to {}: {}", link_, library,
+                  std::strerror(errno));
+    }
+    return link_;
+  }
+
  private:
   std::string path_;
+  std::string link_;
 };
 
-// SIGINT, SIGTERM, SIGHUP and SIGQUIT reach the program (through the terminal's process group, or
-// by being passed on) while the supervisor goes on to save what was recorded.
-pid_t g_child = 0;
-void PassOn(int signal) {
-  if (g_child > 0) kill(g_child, signal);
+// SIGINT, SIGTERM, SIGHUP and SIGQUIT reach the program while the supervisor goes on to save what
+// was recorded. What a terminal sends goes to its whole process group, the program too; what
+// somebody sends to us alone is passed on.
+volatile pid_t g_child = 0;
+void PassOn(int signal, siginfo_t* info, void*) {
+  const bool from_terminal = info->si_code == SI_KERNEL;
+  if (!from_terminal && g_child > 0) kill(g_child, signal);
 }
 
+// Until the program runs, the signals wait: none may be lost between fork and exec.
 class SignalGuard {
  public:
   SignalGuard() {
-    struct sigaction ignore{};
-    ignore.sa_handler = SIG_IGN;
+    sigset_t wait;
+    sigemptyset(&wait);
+    for (int signal : kSignals) sigaddset(&wait, signal);
+    sigprocmask(SIG_BLOCK, &wait, &mask_);
     struct sigaction pass{};
-    pass.sa_handler = PassOn;
-    pass.sa_flags = SA_RESTART;
-    sigaction(SIGINT, &ignore, &interrupt_);
-    sigaction(SIGQUIT, &ignore, &quit_);
-    sigaction(SIGTERM, &pass, &terminate_);
-    sigaction(SIGHUP, &pass, &hangup_);
+    pass.sa_sigaction = PassOn;
+    pass.sa_flags = SA_RESTART | SA_SIGINFO;
+    for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &pass, &before_[i]);
   }
   SignalGuard(const SignalGuard&) = delete;
   SignalGuard& operator=(const SignalGuard&) = delete;
   ~SignalGuard() { Restore(); }
-  // Also for the child, between fork and exec.
+  // Everything as it was; also for the child, between fork and exec.
   void Restore() const {
-    sigaction(SIGINT, &interrupt_, nullptr);
-    sigaction(SIGQUIT, &quit_, nullptr);
-    sigaction(SIGTERM, &terminate_, nullptr);
-    sigaction(SIGHUP, &hangup_, nullptr);
+    for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+    sigprocmask(SIG_SETMASK, &mask_, nullptr);
+  }
+  // The program has been started: what waited goes to it.
+  void SetChild(pid_t child) const {
+    g_child = child;
+    sigprocmask(SIG_SETMASK, &mask_, nullptr);
   }
 
  private:
-  struct sigaction interrupt_{};
-  struct sigaction quit_{};
-  struct sigaction terminate_{};
-  struct sigaction hangup_{};
+  static constexpr std::array kSignals = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+  std::array<struct sigaction, kSignals.size()> before_{};
+  sigset_t mask_;
 };
 
 struct Guest {
@@ -162,6 +180,7 @@ class Mailbox {
   // Waits up to `timeout_ms` (-1: for ever) for `other` to become readable or for something to do;
   // returns true when `other` is readable.
   bool Serve(int other, int timeout_ms) {
+    served_ = false;
     std::vector<pollfd> polled = {{other, POLLIN, 0}, {listener_, POLLIN, 0}};
     for (const Guest& guest : guests_) {
       if (guest.connection >= 0) polled.push_back({guest.connection, POLLIN, 0});
@@ -218,6 +237,12 @@ class Mailbox {
   setenv(session::kEnvSocket, socket.c_str(), 1);
   setenv(session::kEnvOutput, fs::absolute(options.output_folder).c_str(), 1);
   setenv(session::kEnvRingBytes, fmt::format("{}", options.ring_bytes).c_str(), 1);
+  if (!options.driver.empty()) {
+    const std::string folder = fs::path(options.driver).parent_path();
+    const char* others = getenv("LD_LIBRARY_PATH");
+    setenv("LD_LIBRARY_PATH", others != nullptr ? (folder + ":" + others).c_str() : folder.c_str(),
+           1);
+  }
   std::vector<char*> arguments;
   for (const std::string& word : options.command)
     arguments.push_back(const_cast<char*>(word.c_str()));
@@ -228,16 +253,16 @@ class Mailbox {
   _exit(127);
 }
 
-// Pids whose account lies in the folder.
-std::vector<uint32_t> Accounts(const std::string& folder) {
+// Pids of which the folder holds a file with this suffix.
+std::vector<uint32_t> PidsOf(const std::string& folder, std::string_view suffix) {
   std::vector<uint32_t> pids;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename();
     unsigned pid = 0;
     int end = 0;
-    if (std::sscanf(name.c_str(), "iket_pid_0x%x.iketcap.part%n", &pid, &end) == 1 &&
-        static_cast<size_t>(end) == name.size()) {
+    if (std::sscanf(name.c_str(), "iket_pid_0x%x%n", &pid, &end) == 1 &&
+        name.substr(static_cast<size_t>(end)) == suffix) {
       pids.push_back(pid);
     }
   }
@@ -248,10 +273,12 @@ std::vector<uint32_t> Accounts(const std::string& folder) {
 // Reads the rings of all contexts of one guest. What cannot be read is a note, not an error.
 class RingReader {
  public:
+  explicit RingReader(const std::string& driver) : path_(driver) {}
+
   Result<void> Append(const std::vector<RingMemory>& contexts, bool live, capture::Writer& writer) {
     Result<void> result;
     for (const RingMemory& memory : contexts) {
-      if (!driver_) driver_ = Driver::Open();
+      if (!driver_) driver_ = Driver::Open(path_);
       auto done = *driver_ ? AppendRingMemory(**driver_, memory, live, 0, writer)
                            : Result<void>(tl::unexpected(driver_->error()));
       if (done) continue;
@@ -267,6 +294,7 @@ class RingReader {
   std::vector<std::string> warnings;
 
  private:
+  std::string path_;
   std::optional<Result<Driver>> driver_;
 };
 
@@ -318,10 +346,12 @@ Result<Outcome> Supervise(const Options& options) {
   if (options.command.empty()) return Fail(ErrorKind::kUsage, "no command");
   const auto program = ResolveCommand(options.command.front());
   if (!program) return tl::unexpected(program.error());
-  const auto library = FindLibrary(options);
+  const auto library = options.library.empty() ? FindOurs(kLibraryName) : Readable(options.library);
   if (!library) return tl::unexpected(library.error());
   SocketFolder folder;
   if (auto made = folder.Create(); !made) return tl::unexpected(made.error());
+  const auto preload = folder.Preloadable(*library);
+  if (!preload) return tl::unexpected(preload.error());
   const auto listener = session::Listen(folder.socket());
   if (!listener) return tl::unexpected(listener.error());
   Mailbox mailbox(*listener);
@@ -335,9 +365,9 @@ Result<Outcome> Supervise(const Options& options) {
   if (child < 0) return Fail(ErrorKind::kSystem, "fork: {}", std::strerror(errno));
   if (child == 0) {
     signals.Restore();
-    Execute(*program, options, *library, folder.socket(), error_pipe[1]);
+    Execute(*program, options, *preload, folder.socket(), error_pipe[1]);
   }
-  g_child = child;
+  signals.SetChild(child);
   close(error_pipe[1]);
   int exec_error = 0;
   const bool failed = read(error_pipe[0], &exec_error, sizeof exec_error) == sizeof exec_error;
@@ -363,8 +393,13 @@ Result<Outcome> Supervise(const Options& options) {
   Outcome outcome;
   if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
   if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
-  RingReader rings;
-  for (uint32_t pid : Accounts(options.output_folder)) {
+  // Guests that lost us (a daemon closes descriptors that it does not know) finish on their own.
+  for (uint32_t pid : PidsOf(options.output_folder, session::kSuffixCapture)) {
+    outcome.captures.push_back(
+        session::SessionPath(options.output_folder, pid, session::kSuffixCapture));
+  }
+  RingReader rings(options.driver);
+  for (uint32_t pid : PidsOf(options.output_folder, session::kSuffixPart)) {
     session::Ending ending{.end_ns = session::NowNs(), .end_realtime_ns = session::NowRealtimeNs()};
     const bool is_child = pid == static_cast<uint32_t>(child);
     if (is_child) {
@@ -389,5 +424,12 @@ Result<Outcome> Supervise(const Options& options) {
   outcome.warnings.insert(outcome.warnings.end(), rings.warnings.begin(), rings.warnings.end());
   return outcome;
 }
+
+std::string WhyNoGpu(const std::string& driver) {
+  const auto opened = Driver::Open(driver);
+  return opened ? "" : opened.error().message;
+}
+
+Result<std::string> FindSoftwareDevice() { return FindOurs("iket-sim/libcuda.so.1"); }
 
 }  // namespace iket::supervisor

@@ -18,12 +18,15 @@ struct Options {
   std::string output_folder;  // exists
   uint64_t ring_bytes = 32 << 10;
   std::string library;  // libiket_inject.so; empty: beside this program (../lib)
+  // A libcuda.so.1 for the program and for us; its folder goes in front of LD_LIBRARY_PATH. Empty:
+  // the system's driver.
+  std::string driver;
 };
 
 struct Outcome {
   int exit_code = 0;                  // of the program
   int signal = 0;                     // that ended it, else 0
-  std::vector<std::string> captures;  // one a process that ran marked code
+  std::vector<std::string> captures;  // one a process that ran marked code; all in output_folder
   std::vector<std::string> warnings;  // for a person, one sentence each
 };
 
@@ -34,5 +37,13 @@ Result<Outcome> Supervise(const Options& options);
 
 // What `execvp` would run, checked: found, executable, dynamically linked, not set-uid. A path.
 Result<std::string> ResolveCommand(const std::string& command);
+
+// Why no program can use a GPU with this driver (Options::driver): there is none, an old one, no
+// GPU. Part of a sentence; empty if one can.
+std::string WhyNoGpu(const std::string& driver);
+
+// The software device's libcuda.so.1, beside this program (../lib/iket-sim). Error (kSystem): it is
+// not there.
+Result<std::string> FindSoftwareDevice();
 
 }  // namespace iket::supervisor

@@ -159,7 +159,8 @@ class SuperviseTest : public FolderTest {
     auto outcome = Supervise({.command = std::move(command),
                               .output_folder = folder_ + "/out",
                               .ring_bytes = 8192,
-                              .library = HarmlessLibrary()});
+                              .library = HarmlessLibrary(),
+                              .driver = {}});
     EXPECT_TRUE(fs::is_empty(folder_ + "/tmp")) << "the socket's folder is left";
     return outcome;
   }
@@ -201,7 +202,8 @@ TEST_F(SuperviseTest, WorksWhereTheFolderForTemporaryFilesHasALongName) {
   const Environment tmpdir("TMPDIR", deep);
   const auto outcome = Supervise({.command = {"/bin/sh", "-c", "test -S \"$IKET_SOCKET\""},
                                   .output_folder = folder_ + "/out",
-                                  .library = HarmlessLibrary()});
+                                  .library = HarmlessLibrary(),
+                                  .driver = {}});
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_EQ(outcome->exit_code, 0);
 }
@@ -281,7 +283,8 @@ TEST_F(SuperviseTest, SaysWhenAProgramCannotBeRun) {
 TEST_F(SuperviseTest, SaysWhenItsLibraryIsMissing) {
   const auto outcome = Supervise({.command = {"/bin/true"},
                                   .output_folder = folder_ + "/out",
-                                  .library = folder_ + "/libiket_inject.so"});
+                                  .library = folder_ + "/libiket_inject.so",
+                                  .driver = {}});
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().kind, ErrorKind::kSystem);
   EXPECT_THAT(outcome.error().message, HasSubstr("libiket_inject.so: No such file"));

@@ -1,5 +1,6 @@
 """Cut, bit-flipped and foreign files: one clear line, never a crash."""
 
+import os
 import random
 import unittest
 
@@ -26,6 +27,25 @@ class BadInputTest(harness.CliTest):
     def test_a_folder(self):
         for command in READERS:
             self.assert_one_line(self.iket(*command, self.folder), 3)
+
+    def test_pipes_and_devices(self):
+        os.mkfifo(self.path("pipe"))
+        for command in READERS:
+            for name in (self.path("pipe"), "/dev/zero"):
+                with self.subTest(file=name, command=command):
+                    self.assert_one_line(self.iket(*command, name), 3)
+
+    def test_one_bad_file_does_not_hide_the_others(self):
+        self.capture("complete")
+        good, bad = self.path("complete.iketcap"), self.path("missing.iketcap")
+        for files in ((good, bad), (bad, good)):
+            with self.subTest(files=files):
+                result = self.iket("check", *files)
+                self.assert_one_line(result, 3)
+                self.assertIn("complete.iketcap: sound", result.out)
+                result = self.iket("export", *files)
+                self.assert_one_line(result, 3)
+                self.assertIn("complete.pftrace", result.out)
 
     def survives(self, path, what):
         """Any verdict, but said in at most one line on stderr, and no signal."""

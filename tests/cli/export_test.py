@@ -2,6 +2,8 @@
 
 import os
 import signal
+import stat
+import subprocess
 import unittest
 
 import harness
@@ -32,6 +34,21 @@ class ExportTest(harness.CliTest):
         self.assertTrue(os.path.exists(self.path("complete.pftrace")))
         self.assertTrue(os.path.exists(self.path("refused.pftrace")))
         self.assert_one_line(self.iket("export", one, two, "-o", "x"), 2)
+
+    def test_devices_and_links_stay_what_they_are(self):
+        capture = self.capture("complete")
+        os.mkfifo(self.path("pipe"))
+        reader = subprocess.Popen(["cat", self.path("pipe")], stdout=subprocess.PIPE)
+        self.assertEqual(self.iket("export", capture, "-o", self.path("pipe")).code, 0)
+        self.assertGreater(len(reader.communicate(timeout=20)[0]), 1000)
+        self.assertTrue(stat.S_ISFIFO(os.lstat(self.path("pipe")).st_mode))
+        self.write("target", b"old")
+        os.symlink("target", self.path("link"))
+        self.assertEqual(self.iket("export", capture, "-o", self.path("link")).code, 0)
+        self.assertTrue(os.path.islink(self.path("link")))
+        self.assertGreater(os.path.getsize(self.path("target")), 1000)
+        if os.path.exists("/dev/full"):
+            self.assert_one_line(self.iket("export", capture, "-o", "/dev/full"), 3)
 
     def test_never_onto_the_capture(self):
         capture = self.capture("complete")

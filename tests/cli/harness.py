@@ -30,12 +30,17 @@ class CliTest(unittest.TestCase):
     def path(self, *names):
         return os.path.join(self.folder, *names)
 
+    program = IKET
+
     def iket(self, *arguments, **options):
+        return self.run_program(IKET, *arguments, **options)
+
+    def run_program(self, program, *arguments, **options):
         options.setdefault("cwd", self.folder)
         options.setdefault("stdin", subprocess.DEVNULL)
         options.setdefault("stdout", subprocess.PIPE)
         done = subprocess.run(
-            [IKET, *arguments], stderr=subprocess.PIPE, timeout=120, check=False, **options
+            [program, *arguments], stderr=subprocess.PIPE, timeout=120, check=False, **options
         )
         if done.stdout is None:
             done.stdout = b""

@@ -14,11 +14,12 @@ class ReportTest(harness.CliTest):
         self.assertEqual(result.err, "")
         lines = result.out.splitlines()
         self.assertEqual(lines[0], "trust")
+        self.assertEqual(lines[1], "  device     Paper GPU")
         self.assertEqual(
-            lines[1], "  launches   2: 2 complete, 0 partial, 0 not in the host's log"
+            lines[2], "  launches   2: 2 complete, 0 partial, 0 not in the host's log"
         )
-        self.assertEqual(lines[2], "  warps      8, 0 without begin, 0 without end, 0 missing")
-        self.assertRegex(lines[3], r"^  records    (\d+) written, \1 kept, 0 lost \(0 %\)$")
+        self.assertEqual(lines[3], "  warps      8, 0 without begin, 0 without end, 0 missing")
+        self.assertRegex(lines[4], r"^  records    (\d+) written, \1 kept, 0 lost \(0 %\)$")
         self.assertIn("ranges and marks, over the 2 launches that are complete", lines)
 
     def test_statistics(self):

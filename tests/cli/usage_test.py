@@ -42,6 +42,12 @@ class UsageTest(harness.CliTest):
             with self.subTest(arguments=arguments):
                 self.assert_one_line(self.iket(*arguments), 2)
 
+    def test_unknown_commands_are_named(self):
+        for word in ("profil", "help", "rprt"):
+            result = self.iket(word)
+            self.assert_one_line(result, 2)
+            self.assertIn(f"unknown command '{word}'", result.err)
+
     def test_full_disk_under_standard_output_is_an_error(self):
         capture = self.capture("complete")
         with open("/dev/full", "wb") as full:

@@ -91,54 +91,60 @@ class OnTest(CodegenTest):
             self.assertEqual(new.code[kernel], old.code[kernel], kernel)
             self.assertEqual(new.registers[kernel], old.registers[kernel], kernel)
 
-    def test_sequence(self):
-        """Time stamp, slot, slot: unguarded and in this order; a payload's store before the slots."""
+    def kernels(self):
+        """(name, instructions as text) of every kernel, marks on."""
         path = self.compile("forms.cu", "-std=c++20", "-DIKET_ENABLE")
         text = subprocess.run([os.environ["IKET_NVDISASM"], "-c", path], check=True, timeout=120,
                               stdout=subprocess.PIPE).stdout.decode()
         for kernel in KERNELS:
             code = text.split(f".text.{kernel}:", 1)[1].split("\t.section\t", 1)[0]
-            words = re.findall(r"/\*[0-9a-f]{4,}\*/\s+([^;]*\S)\s*;", code)
+            yield kernel, re.findall(r"/\*[0-9a-f]{4,}\*/\s+([^;]*\S)\s*;", code)
+
+    def test_sequence(self):
+        """Slot (with a payload), clock, comparison, guarded store, slot: in this order."""
+        for kernel, words in self.kernels():
             with self.subTest(kernel):
                 self.check_sites(words)
 
     def check_sites(self, words):
-        state, sites = "idle", 0
+        clock = guard = None
+        wide, stored, sites = False, False, 0
         for word in words:
-            if re.match(r"STS\.64 \[.*-0x8\]", word):
-                self.assertIn(state, ("idle", "payload"), word)
-                state = "stamped"
-            elif re.match(r"@!?P\d STS \[.*-0x10\]", word):
-                self.assertEqual(state, "idle", word)
-                state = "payload"
-            elif "PMTRIG" in word:
-                expected = {"stamped": ("PMTRIG 0xe110", "advanced"),
-                            "advanced": ("PMTRIG 0xe200", "idle")}
-                self.assertIn(state, expected, word)
-                self.assertEqual(word, expected[state][0])
-                state = expected[state][1]
-                sites += state == "idle"
+            store = re.match(r"@!?P(\d) STS\.(64|128) \[.*-0x(8|10)\], R(\d+)", word)
+            compare = re.match(r"ISETP\.(?:NE|EQ)\.U32\.AND P(\d), PT, (.*), (.*), PT", word)
+            read = re.match(r"CS2R\.32 R(\d+), SR_CLOCKLO", word)
+            if word == "PMTRIG 0xe200":
+                self.assertFalse(wide or clock, word)
+                wide = True
+            elif read:
+                clock = read[1]
+            elif compare and clock and f"R{clock}" in compare.groups():
+                guard = compare[1]
+            elif store:
+                self.assertEqual(store.groups(), (guard, *(("128", "10") if wide else ("64", "8")), clock))
+                stored = True
+            elif word == "PMTRIG 0xe110":
+                self.assertTrue(stored, word)
+                clock = guard = None
+                wide = stored = False
+                sites += 1
             else:
-                self.assertNotRegex(word, r"^(@\S+ )?(STS|ST\.|BRA|EXIT|RET)" if state == "advanced"
-                                    else r"^(@\S+ )?(ST\.|STL)")
+                self.assertNotRegex(word, "PMTRIG")
+                self.assertNotRegex(word, r"^(@\S+ )?(STS|ST\.|STL|BRA|EXIT|RET)" if wide or clock
+                                    else r"^(@\S+ )?(STS|ST\.|STL)")
                 # ptxas gives UR0..UR3 to nobody: they are the ring's.
                 self.assertNotRegex(word, r"\bUR[0-3]\b")
-        self.assertEqual(state, "idle")
+        self.assertFalse(wide or clock or stored)
         self.assertGreater(sites, 0)
 
     def test_payload_stores(self):
         """As many payload stores as declared payloads; none where there are none."""
-        path = self.compile("forms.cu", "-std=c++20", "-DIKET_ENABLE")
-        text = subprocess.run([os.environ["IKET_NVDISASM"], "-c", path], check=True, timeout=120,
-                              stdout=subprocess.PIPE).stdout.decode()
-        for kernel in KERNELS:
-            code = text.split(f".text.{kernel}:", 1)[1].split("\t.section\t", 1)[0]
-            stamps = len(re.findall(r"STS\.64 \[.*-0x8\]", code))
-            payloads = len(re.findall(r"@!?P\d STS \[.*-0x10\]", code))
-            self.assertEqual(len(re.findall(r"PMTRIG 0xe110", code)), stamps, kernel)
-            self.assertEqual(len(re.findall(r"PMTRIG 0xe200", code)), stamps, kernel)
-            expected = {"Mark": 0, "PushPop": 0, "Range": 0, "PushPopInt": stamps / 2,
-                        "RangeInt": stamps / 2}.get(kernel, stamps)
+        for kernel, words in self.kernels():
+            sites = words.count("PMTRIG 0xe110")
+            payloads = sum("STS.128" in word for word in words)
+            self.assertEqual(words.count("PMTRIG 0xe200"), payloads, kernel)
+            expected = {"Mark": 0, "PushPop": 0, "Range": 0, "PushPopInt": sites / 2,
+                        "RangeInt": sites / 2}.get(kernel, sites)
             self.assertEqual(payloads, expected, kernel)
 
 

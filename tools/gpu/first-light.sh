@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # first-light.sh: does everything that only a GPU can show, from an unpacked `make dist` tree.
 #
-#   first-light.sh OUT [STEP...]      steps: where oracle examples events ctas launches gemm sanitizer
+#   first-light.sh OUT [STEP...]      steps: where oracle corpus examples events ctas launches gemm sanitizer
 #
 # The tree is the folder above this script's that has bin/iket, or $IKET_TREE. OUT gets summary.txt,
 # results.tar.gz (what every step said, tables, logs) and captures.tar.gz (the examples'). A step
@@ -13,7 +13,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 out=${1:?usage: first-light.sh OUT [STEP...]}
 shift
 mkdir -p "$out" && out=$(cd "$out" && pwd) || exit 2
-all_steps=(where oracle examples events ctas launches gemm sanitizer)
+all_steps=(where oracle corpus examples events ctas launches gemm sanitizer)
 steps=("$@")
 ((${#steps[@]})) || steps=("${all_steps[@]}")
 
@@ -82,6 +82,20 @@ step_oracle() {
     gzip -c "$work/oracle/$case.log" | head -c 2000000 >"$results/$case.log.gz"
     find "$work/oracle/$case" -name '*.iketcap' -size -3M -exec cp {} "$results/$case.iketcap" \;
   done
+}
+
+# Every build of the corpus computes the same, and the patched one records a mark a warp.
+step_corpus() {
+  local variant cubins=$tree/bin/tests/corpus
+  local check=(python3 "$tree/bin/tests/corpus_check.py" --runner "$tree/bin/tests/corpus_runner"
+    --expected "$cubins/results.jsonl")
+  for variant in O3 O1 O0 marked; do
+    try "corpus-$variant" 60 "${check[@]}" --cubins "$cubins/{}.$variant.cubin"
+    show "corpus-$variant" 10
+  done
+  try corpus-patched 60 "${check[@]}" --cubins "$cubins/{}.marked.cubin" --iket "$iket" \
+    --out "$work/corpus"
+  show corpus-patched 10
 }
 
 # example NAME OPTIONS...: profiles an example, keeps its capture, reads it with every command.

@@ -7,7 +7,7 @@ cubin() {  # SOURCE ARCH [SUFFIX OPTION]
   # shellcheck disable=SC2086  # $options is a list
   nvcc $options -cubin -arch="$2" ${4:-} "$1.cu" -o "$1.$2${3:-}.cubin"
 }
-for source in plain payloads exits; do cubin $source sm_90a; done
+for source in plain payloads exits stores; do cubin $source sm_90a; done
 cubin plain sm_80
 cubin plain sm_90a .O0 -Xptxas=-O0
 
