@@ -26,7 +26,7 @@ class Event {
     std::vector<GraphNode*> nodes;
   };
 
-  Event(unsigned flags_, uint64_t context) : flags(flags_), context_id(context) {}
+  Event(unsigned with_flags, uint64_t context) : flags(with_flags), context_id(context) {}
   const unsigned flags;
   const uint64_t context_id;
 

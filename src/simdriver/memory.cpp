@@ -11,6 +11,8 @@
 #include <map>
 #include <mutex>
 
+// Addresses are numbers here: NOLINTBEGIN(performance-no-int-to-ptr)
+
 namespace iket::simdriver {
 namespace {
 
@@ -254,3 +256,4 @@ void ResetHighOfPool(CUmemoryPool pool) {
 }
 
 }  // namespace iket::simdriver
+// NOLINTEND(performance-no-int-to-ptr)

@@ -8,6 +8,8 @@
 
 #include "simdriver/testing.h"
 
+// Addresses are numbers here: NOLINTBEGIN(performance-no-int-to-ptr)
+
 extern char** environ;
 
 namespace iket::simdriver::testing {
@@ -296,3 +298,4 @@ TEST_F(Memory, ADescriptorOfSomethingElseIsRefused) {
 
 }  // namespace
 }  // namespace iket::simdriver::testing
+// NOLINTEND(performance-no-int-to-ptr)
