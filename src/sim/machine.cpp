@@ -115,6 +115,11 @@ class Machine::Impl {
   // With the mutex held: gives the CTAs of waiting launches to SMs with room.
   void Dispatch();
   void Finish(std::vector<std::unique_ptr<Cta>>& ended);
+  void RaiseNow(uint64_t cycles) {
+    uint64_t latest = now.load(std::memory_order_relaxed);
+    while (latest < cycles && !now.compare_exchange_weak(latest, cycles)) {
+    }
+  }
   uint32_t Registers(const Kernel& kernel, uint64_t threads) const {
     const uint32_t a_warp = RoundUp(std::max(kernel.registers, 16u) * kLanes, 256);
     return a_warp * static_cast<uint32_t>((threads + kLanes - 1) / kLanes);
@@ -357,6 +362,8 @@ void Machine::Impl::Work(uint32_t number) {
         busy |= ran;
         if (!ended.empty()) {
           busy = true;
+          // What waits for these launches starts no earlier than they ended.
+          RaiseNow(sm.time);
           Finish(ended);
           const std::lock_guard lock(mutex);
           for (auto& cta : rooms[s].inbox) {
@@ -368,9 +375,7 @@ void Machine::Impl::Work(uint32_t number) {
           break;
         }
       }
-      uint64_t latest = now.load(std::memory_order_relaxed);
-      while (latest < sm.time && !now.compare_exchange_weak(latest, sm.time)) {
-      }
+      RaiseNow(sm.time);
     }
     // Nothing can run here: either another SM's turn changes that, or nothing ever will.
     idle_turns = busy ? 0 : idle_turns + 1;

@@ -124,6 +124,8 @@ bool Sm::Run(uint64_t until, std::vector<std::unique_ptr<Cta>>& ended) {
       for (const auto& warp : cta.warps) {
         if (slots_[warp->slot] == warp.get()) slots_[warp->slot] = nullptr;
         instructions += warp->issued;
+        // A launch that depends on this one starts behind its last warp.
+        time = std::max(time, warp->time);
       }
       cta.launch->instructions.fetch_add(instructions, std::memory_order_relaxed);
       used_warps_ -= cta.launch->warps;
