@@ -11,8 +11,16 @@
 
 namespace {
 
-using namespace iket;
-using namespace iket::sim;
+using iket::UntrustedBytes;
+using iket::sim::AddressSpace;
+using iket::sim::DeviceModel;
+using iket::sim::Image;
+using iket::sim::Kernel;
+using iket::sim::LaunchConfig;
+using iket::sim::Machine;
+using iket::sim::MachineOptions;
+using iket::sim::Op;
+namespace sass = iket::sass;
 
 void Start(Machine& machine, const Kernel& kernel) {
   const std::vector<std::byte> params(64);

@@ -139,7 +139,7 @@ Result<std::vector<std::byte>> Decompress(const FatbinEntry& entry) {
 
 Result<std::vector<std::byte>> RebuildFatbin(const Fatbin& fatbin,
                                              std::span<const Replacement> replacements) {
-  constexpr uint64_t align = 8;
+  constexpr uint64_t kAlign = 8;
   std::vector<const Replacement*> of_entry(fatbin.entries.size());
   uint64_t size = fatbin.bytes.size();
   for (const Replacement& replacement : replacements) {
@@ -149,7 +149,7 @@ Result<std::vector<std::byte>> RebuildFatbin(const Fatbin& fatbin,
                   replacement.entry, fatbin.entries.size());
     }
     of_entry[replacement.entry] = &replacement;
-    size += replacement.code.size() + align;
+    size += replacement.code.size() + kAlign;
   }
 
   std::vector<std::byte> out;
@@ -165,7 +165,7 @@ Result<std::vector<std::byte>> RebuildFatbin(const Fatbin& fatbin,
     const auto code = of_entry[i]->code;
     append(all.subspan(copied, entry.offset - copied));
     FatbinEntryHeader header = *entry.header.Read<FatbinEntryHeader>(0);
-    header.payload_size = (code.size() + align - 1) / align * align;
+    header.payload_size = (code.size() + kAlign - 1) / kAlign * kAlign;
     header.compressed_size = 0;
     header.flags &= ~(kEntryLz4 | kEntryZstd);
     header.uncompressed_size = 0;

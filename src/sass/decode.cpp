@@ -263,8 +263,8 @@ class Printer {
 std::span<const OpcodeRow> OpcodeTable() { return kOpcodeTable; }
 
 const OpcodeRow* FindOpcode(const Instruction& instruction) {
-  static const auto* const index = new std::array<const OpcodeRow*, kOpcodes>(Index());
-  return (*index)[instruction.opcode()];
+  static const auto* const kIndex = new std::array<const OpcodeRow*, kOpcodes>(Index());
+  return (*kIndex)[instruction.opcode()];
 }
 
 std::string Disassemble(const Instruction& instruction, uint64_t pc) {

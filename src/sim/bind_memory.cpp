@@ -73,7 +73,7 @@ void Load(Warp& warp, const Op& op) {
         for (uint32_t i = 0; i < 4; ++i) d[lane + i * kLanes] = words[i];
         continue;
       case 1:
-        d[lane] = static_cast<uint32_t>(static_cast<int8_t>(*bytes));
+        d[lane] = static_cast<uint32_t>(int32_t{static_cast<int8_t>(*bytes)});
         continue;
       case 3: {
         int16_t half;

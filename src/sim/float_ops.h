@@ -47,7 +47,7 @@ class RoundingScope {
 // unordered ones 9..14, 15 T.
 template <typename T>
 inline bool CompareFloat(uint32_t comparison, T a, T b) {
-  const bool unordered = a != a || b != b;
+  const bool unordered = std::isnan(a) || std::isnan(b);
   const uint32_t relation = comparison & 7;
   bool result = false;
   switch (relation) {

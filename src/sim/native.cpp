@@ -115,7 +115,7 @@ class Formatter {
     text.pop_back();
     return text;
   }
-  std::string One(std::string spec, char kind, bool wide) {
+  std::string One(const std::string& spec, char kind, bool wide) {
     ++count_;
     switch (kind) {
       case 'd':
@@ -130,7 +130,7 @@ class Formatter {
       case 'c':
         return Print(spec + "c", static_cast<int>(Next(4)));
       case 'p':
-        return Print(spec + "p", reinterpret_cast<void*>(Next(8)));
+        return Print(spec + "p", reinterpret_cast<void*>(Next(8)));  // NOLINT: only printed
       case 's': {
         const std::string text = Text(warp_, lane_, Next(8));
         return Print(spec + "s", text.c_str());
