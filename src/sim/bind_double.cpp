@@ -109,7 +109,8 @@ bool BindDouble(Op& op) {
       if (BindAlu(op)) op.run = Dadd;
       return true;
     case 0x02a:
-      if (BindAlu(op)) op.run = Dsetp;
+      // MIN and MAX (0 and 15) are known with AND.
+      if (BindAlu(op) && (Bits(op, 74, 2) == 0 || (Bits(op, 76, 4) + 1) % 16 > 1)) op.run = Dsetp;
       return true;
     case 0x02b:
       if (BindAlu(op)) op.run = Dfma;

@@ -214,7 +214,7 @@ void Fchk(Warp& warp, const Op& op) {
 
 // ---- MUFU --------------------------------------------------------------------------------------
 uint32_t Mufu(uint32_t function, uint32_t bits) {
-  const float x = AsFloat(function == 6 || function == 7 ? bits : Flush(bits));
+  const float x = AsFloat(function >= 6 && function != 8 ? bits : Flush(bits));
   switch (function) {
     case 0:
       return Canonical(static_cast<float>(std::cos(double{x})));
@@ -256,7 +256,7 @@ void MufuLanes(Warp& warp, const Op& op) {
     const uint32_t x = change(b);
     // sin and cos take their angle in turns: 2 pi is 1.
     if (function <= 1) {
-      const double turns = double{AsFloat(x)};
+      const double turns = double{AsFloat(Flush(x))};
       if (!std::isfinite(turns)) return kCanonicalNan;
       constexpr double kTurn = 6.283185307179586476925;
       const double angle = (turns - std::floor(turns)) * kTurn;

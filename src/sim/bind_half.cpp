@@ -169,7 +169,7 @@ bool BindHalf(Op& op) {
     case 0x033:
     case 0x034: {
       const bool is_set = op.word.base_opcode() == 0x033;
-      if (BindAlu(op) && !Bit(op, 80) && !Bit(op, 64) && Bits(op, 9, 3) == 1) {
+      if (BindAlu(op) && !Bit(op, 80) && !Bit(op, 64)) {
         op.run = is_set ? Hset2 : Hsetp2;
       }
       return true;
