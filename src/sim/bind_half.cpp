@@ -161,7 +161,8 @@ bool BindHalf(Op& op) {
       return true;
     case 0x031:
     case 0x035:  // HFMA2.MMA
-      if (BindAlu(op) && plain && !Bit(op, 78)) op.run = Halves<Sum::kFma>;
+      // Bit 86 picks H0_NH1 of b.
+      if (BindAlu(op) && plain && !Bit(op, 78) && !Bit(op, 86)) op.run = Halves<Sum::kFma>;
       return true;
     case 0x032:
       if (BindAlu(op) && plain && !Bit(op, 78)) op.run = Halves<Sum::kMul>;

@@ -52,14 +52,29 @@ extern "C" __global__ void Diverge(const uint32_t* in, uint32_t* out, int n) {
       v >>= 1;
     }
     switch (v & 7) {
-      case 0: steps += 1; break;
-      case 1: steps += 3; break;
-      case 2: steps ^= 5; break;
-      case 3: steps += v & 15; break;
-      case 4: steps += 7; break;
-      case 5: steps += 2; break;
-      case 6: steps ^= 1; break;
-      default: ++steps;
+      case 0:
+        steps += 1;
+        break;
+      case 1:
+        steps += 3;
+        break;
+      case 2:
+        steps ^= 5;
+        break;
+      case 3:
+        steps += v & 15;
+        break;
+      case 4:
+        steps += 7;
+        break;
+      case 5:
+        steps += 2;
+        break;
+      case 6:
+        steps ^= 1;
+        break;
+      default:
+        ++steps;
     }
     if (steps > 150 && (v & 3) == 2) break;
   }
