@@ -56,6 +56,7 @@ inline constexpr OpcodeRow kOpcodeTable[] = {
     {0x09b, true, "UBMSK", "DAY"},
     {0x01a, true, "SGXT", "daX"},
     {0x09a, true, "USGXT", "DAY"},
+    {0x01f, true, "PLOP3", "pqaBC"},
     {0x81c, false, "PLOP3", "pqstl"},
     {0x89c, false, "UPLOP3", "PQSTL"},
     {0x803, false, "P2R", "dRai"},
@@ -78,6 +79,9 @@ inline constexpr OpcodeRow kOpcodeTable[] = {
     {0x031, true, "HFMA2", "daBC"},
     {0x032, true, "HMUL2", "daX"},
     {0x035, true, "HFMA2", "daBC"},
+    {0x033, true, "HSET2", "daXs"},
+    {0x034, true, "HSETP2", "pqaXs"},
+    {0x040, true, "HMNMX2", "daXs"},
     // Conversions.
     {0x104, true, "F2F", "dX"},
     {0x110, true, "F2F", "dX"},
@@ -89,6 +93,7 @@ inline constexpr OpcodeRow kOpcodeTable[] = {
     {0x107, true, "FRND", "dX"},
     {0x113, true, "FRND", "dX"},
     {0x03e, true, "F2FP", "daX"},
+    {0x038, true, "I2I", "dX"},
     // Memory.
     {0x980, false, "LD", "dn"},
     {0x380, false, "LD", "dn"},
@@ -177,7 +182,9 @@ inline constexpr OpcodeRow kOpcodeTable[] = {
     {0x5a7, false, "SYNCS", "pvb"},
     {0x9b1, false, "SYNCS", "v"},
     // Matrices.
+    {0x237, false, "IMMA", "dabc"},
     {0x23c, false, "HMMA", "dabc"},
+    {0x23f, false, "DMMA", "dabc"},
     {0x83b, false, "LDSM", "dw"},
     {0x844, false, "STSM", "vb"},
 };

@@ -175,6 +175,10 @@ void DoCast(Warp& warp, const Op& op) {
                        : CompareAndSwap<uint32_t>(at, b.low[lane], c.low[lane]) == b.low[lane];
   }
   warp.Write(op.d, out);
+  if (!wide) return;
+  LaneWords zeros;
+  zeros.v.fill(0);
+  warp.Write(op.d + 1u, zeros);
 }
 
 // ATOMS.POPC.INC: one more for each lane.

@@ -1,6 +1,8 @@
 // Branches, calls, returns, reconvergence, exits.
 #include <fmt/format.h>
 
+#include <bit>
+
 #include "sim/bind.h"
 #include "sim/cta.h"
 #include "sim/lanes.h"
@@ -156,7 +158,19 @@ void WarpSyncAll(Warp& warp, const Op&) {
 }
 void WarpSync(Warp& warp, const Op& op) {
   LaneWords scratch;
-  const uint32_t mates = warp.Words(op.b, scratch)[warp.FirstLane()];
+  const uint32_t* const masks = warp.Words(op.b, scratch);
+  const uint32_t mates = masks[warp.FirstLane()];
+  // Lanes that name others come to this instruction again, by themselves.
+  uint32_t others = 0;
+  for (uint32_t mask = warp.exec; mask != 0; mask &= mask - 1) {
+    const auto lane = static_cast<uint32_t>(std::countr_zero(mask));
+    if (masks[lane] != mates) others |= 1u << lane;
+  }
+  if (others != 0) {
+    warp.waiting.push_back({.mask = others, .pc = warp.at});
+    warp.active &= ~others;
+    warp.exec &= ~others;
+  }
   if ((mates & warp.live & ~warp.exec) == 0) return;
   warp.Wait(warp.exec, SplitState::kWarpSync, 0, mates);
 }

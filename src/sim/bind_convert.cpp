@@ -1,4 +1,5 @@
 // Conversions between integers and floating point, and rounding to an integer.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -12,6 +13,9 @@ namespace {
 
 uint32_t DoubleBytes(const Op& op) { return Bits(op, 75, 2); }  // log2 of the result's bytes
 uint32_t SourceBytes(const Op& op) { return Bits(op, 84, 2); }  // log2 of the source's bytes
+// bf16 stands as a kind of its own, above the sizes.
+bool ToBfloat(const Op& op) { return Bits(op, 75, 3) == 4; }
+bool FromBfloat(const Op& op) { return Bits(op, 84, 3) == 4; }
 
 struct Change {
   bool absolute, negate;
@@ -27,6 +31,8 @@ Change ChangeOf(const Op& op) {
 
 double SourceDouble(const Op& op, uint32_t low, uint32_t high, bool flush) {
   switch (SourceBytes(op)) {
+    case 0:
+      return FloatFromBfloat(static_cast<uint16_t>(Bits(op, 60, 2) == 1 ? low >> 16 : low));
     case 1:
       return FloatFromHalf(static_cast<uint16_t>(Bits(op, 60, 2) == 1 ? low >> 16 : low));
     case 2:
@@ -85,24 +91,30 @@ void F2i(Warp& warp, const Op& op) {
 
 void I2f(Warp& warp, const Op& op) {
   const bool is_signed = Bit(op, 74);
-  const uint32_t to = DoubleBytes(op), from = SourceBytes(op);
+  const uint32_t to = DoubleBytes(op), from = SourceBytes(op), part = Bits(op, 60, 2);
   WideScratch scratch;
   const Wide b = WideWords(warp, op.b, scratch);
   LaneWords low, high;
   const RoundingScope scope(Bits(op, 78, 2));
   for (uint32_t i = 0; i < kLanes; ++i) {
-    const uint64_t raw = from == 3 ? b[i] : b.low[i];
+    const uint32_t left = 32 - (8u << std::min(from, 2u));
+    // A byte or a half is one of those of its register.
+    const uint32_t word = b.low[i] >> (from < 2 ? part * (8u << from) : 0) << left;
+    const uint64_t raw = from == 3 ? b[i] : word >> left;
     const auto as_signed =
-        from == 3 ? static_cast<int64_t>(raw) : int64_t{static_cast<int32_t>(b.low[i])};
+        from == 3 ? static_cast<int64_t>(raw) : int64_t{static_cast<int32_t>(word) >> left};
     if (to == 3) {
       const volatile double v =
           is_signed ? static_cast<double>(as_signed) : static_cast<double>(raw);
       const uint64_t bits = AsBits(static_cast<double>(v));
       low.v[i] = static_cast<uint32_t>(bits);
       high.v[i] = static_cast<uint32_t>(bits >> 32);
+    } else if (to == 1) {
+      const double exact = is_signed ? static_cast<double>(as_signed) : static_cast<double>(raw);
+      low.v[i] = HalfFromFloat(StickyFloat(exact));
     } else {
       const volatile float v = is_signed ? static_cast<float>(as_signed) : static_cast<float>(raw);
-      low.v[i] = to == 1 ? HalfFromFloat(v) : AsBits(static_cast<float>(v));
+      low.v[i] = AsBits(static_cast<float>(v));
     }
   }
   warp.Write(op.d, low);
@@ -110,7 +122,7 @@ void I2f(Warp& warp, const Op& op) {
 }
 
 void F2f(Warp& warp, const Op& op) {
-  const bool flush = Bit(op, 80);
+  const bool flush = Bit(op, 80), truncate = Bits(op, 78, 2) == 3;
   const uint32_t to = DoubleBytes(op);
   const Change change = ChangeOf(op);
   WideScratch scratch;
@@ -125,9 +137,16 @@ void F2f(Warp& warp, const Op& op) {
       high.v[i] = static_cast<uint32_t>(bits >> 32);
       continue;
     }
+    if (to < 2) {
+      const float sticky = StickyFloat(v);
+      low.v[i] = to == 1 ? (truncate ? HalfTowardZero(sticky) : HalfFromFloat(sticky))
+                         : (truncate ? BfloatTowardZero(sticky) : BfloatFromFloat(sticky));
+      continue;
+    }
     const volatile float narrow = static_cast<float>(v);
-    const uint32_t bits = Canonical(narrow);
-    low.v[i] = to == 1 ? HalfFromFloat(narrow) : flush ? Flush(bits) : bits;
+    // A double's NaN keeps what fits of it, as an H200 does it.
+    const uint32_t bits = SourceBytes(op) == 3 ? AsBits(float{narrow}) : Canonical(narrow);
+    low.v[i] = flush ? Flush(bits) : bits;
   }
   warp.Write(op.d, low);
   if (to == 3) warp.Write(op.d + 1u, high);
@@ -150,12 +169,13 @@ void Frnd(Warp& warp, const Op& op) {
   if (size == 3) warp.Write(op.d + 1u, high);
 }
 
-// F2FP.F16.F32.PACK_AB: a becomes the high half, b the low one.
-void F2fpHalf(Warp& warp, const Op& op) {
+// F2FP.PACK_AB to fp16 or bf16: a becomes the high half, b the low one.
+template <uint16_t (*kNarrow)(float)>
+void F2fp(Warp& warp, const Op& op) {
   const uint32_t flip = Bits(op, 9, 3) != 4 && Bit(op, 63) ? 0x80000000u : 0;
   const uint32_t flip_a = Bit(op, 72) ? 0x80000000u : 0;
   MapAB(warp, op, [=](uint32_t a, uint32_t b) {
-    return uint32_t{HalfFromFloat(AsFloat(a ^ flip_a))} << 16 | HalfFromFloat(AsFloat(b ^ flip));
+    return uint32_t{kNarrow(AsFloat(a ^ flip_a))} << 16 | kNarrow(AsFloat(b ^ flip));
   });
 }
 
@@ -168,25 +188,29 @@ bool BindSource(Op& op) {
 }  // namespace
 
 bool BindConvert(Op& op) {
-  const bool wide_source = SourceBytes(op) == 3;
   switch (op.word.base_opcode()) {
     case 0x104:
     case 0x110:
-      // Rounding to narrower than float, other than to nearest, is not known.
-      if (BindSource(op) && DoubleBytes(op) != 0 && SourceBytes(op) != 0 && !Bit(op, 77) &&
-          !(DoubleBytes(op) == 1 && (Bits(op, 78, 2) != 0 || wide_source))) {
+      // To narrower than float: to nearest, or toward zero.
+      if (BindSource(op) && (ToBfloat(op) || (DoubleBytes(op) != 0 && !Bit(op, 77))) &&
+          SourceBytes(op) != 0 && !Bit(op, 86) &&
+          (DoubleBytes(op) >= 2 || Bits(op, 78, 2) == 0 || Bits(op, 78, 2) == 3)) {
         op.run = F2f;
       }
       return true;
     case 0x105:
     case 0x111:
-      if (BindSource(op) && DoubleBytes(op) >= 2 && SourceBytes(op) != 0) op.run = F2i;
+      if (BindSource(op) && DoubleBytes(op) >= 2 &&
+          (FromBfloat(op) || (SourceBytes(op) != 0 && !Bit(op, 86)))) {
+        op.run = F2i;
+      }
       return true;
     case 0x106:
     case 0x112:
     case 0x045:  // I2FP
-      if (BindSource(op) && DoubleBytes(op) != 0 && SourceBytes(op) >= 2 && Bits(op, 60, 2) == 0 &&
-          !(DoubleBytes(op) == 1 && Bits(op, 78, 2) != 0)) {
+      if (BindSource(op) && DoubleBytes(op) != 0 && !Bit(op, 77) && !Bit(op, 86) &&
+          (SourceBytes(op) < 2 || Bits(op, 9, 3) == 4 || Bits(op, 60, 2) == 0) &&
+          !(DoubleBytes(op) == 1 && (Bits(op, 78, 2) != 0 || SourceBytes(op) == 3))) {
         op.run = I2f;
       }
       if (op.word.base_opcode() == 0x045) op.latency = Latency::kNone;
@@ -198,7 +222,13 @@ bool BindConvert(Op& op) {
       }
       return true;
     case 0x03e:
-      if (BindAlu(op) && Bits(op, 73, 14) == 0) op.run = F2fpHalf;
+      // Bit 76: bf16. Bits 79 and 80: toward zero, or neither.
+      if (BindAlu(op) && Bits(op, 73, 3) == 0 && Bits(op, 77, 2) == 0 && Bits(op, 81, 6) == 0 &&
+          (Bits(op, 79, 2) == 0 || Bits(op, 79, 2) == 3)) {
+        const bool truncate = Bit(op, 79);
+        op.run = Bit(op, 76) ? (truncate ? F2fp<BfloatTowardZero> : F2fp<BfloatFromFloat>)
+                             : (truncate ? F2fp<HalfTowardZero> : F2fp<HalfFromFloat>);
+      }
       return true;
     default:
       return false;

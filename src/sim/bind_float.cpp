@@ -5,6 +5,7 @@
 #include "sim/bind.h"
 #include "sim/compare.h"
 #include "sim/float_ops.h"
+#include "sim/half.h"
 #include "sim/lanes.h"
 
 #if defined(__x86_64__)
@@ -126,10 +127,10 @@ void Fmnmx(Warp& warp, const Op& op) {
       x = Flush(x);
       y = Flush(y);
     }
-    const bool least = (min >> i & 1) != 0;
+    const bool least = (min >> i & 1) != 0, spreads = Bit(op, 81);  // .NAN
     const float fx = AsFloat(x), fy = AsFloat(y);
     if (fx != fx || fy != fy) {
-      out.v[i] = fx != fx ? (fy != fy ? kCanonicalNan : y) : x;
+      out.v[i] = fx != fx ? (fy != fy || spreads ? kCanonicalNan : y) : spreads ? kCanonicalNan : x;
     } else if (fx == fy) {  // -0 is less than +0
       out.v[i] = least ? x | y : x & y;
     } else {
@@ -213,7 +214,7 @@ void Fchk(Warp& warp, const Op& op) {
 
 // ---- MUFU --------------------------------------------------------------------------------------
 uint32_t Mufu(uint32_t function, uint32_t bits) {
-  const float x = AsFloat(function == 6 || function == 7 ? bits : Flush(bits));
+  const float x = AsFloat(function >= 6 && function != 8 ? bits : Flush(bits));
   switch (function) {
     case 0:
       return Canonical(static_cast<float>(std::cos(double{x})));
@@ -243,11 +244,19 @@ uint32_t Mufu(uint32_t function, uint32_t bits) {
 void MufuLanes(Warp& warp, const Op& op) {
   const uint32_t function = Bits(op, 74, 6);
   const SignChange change = Bits(op, 9, 3) == 4 ? SignChange{} : Change(Bit(op, 62), Bit(op, 63));
+  if (Bit(op, 72)) {  // fp16, of one half
+    const uint32_t shift = Bits(op, 60, 2) == 1 ? 16 : 0;
+    MapB(warp, op, [=](uint32_t b) -> uint32_t {
+      const double x = FloatFromHalf(static_cast<uint16_t>(b >> shift));
+      return HalfFromFloat(StickyFloat(function == 2 ? std::exp2(x) : std::tanh(x)));
+    });
+    return;
+  }
   MapB(warp, op, [=](uint32_t b) {
     const uint32_t x = change(b);
     // sin and cos take their angle in turns: 2 pi is 1.
     if (function <= 1) {
-      const double turns = double{AsFloat(x)};
+      const double turns = double{AsFloat(Flush(x))};
       if (!std::isfinite(turns)) return kCanonicalNan;
       constexpr double kTurn = 6.283185307179586476925;
       const double angle = (turns - std::floor(turns)) * kTurn;
@@ -277,7 +286,7 @@ bool BindFloat(Op& op) {
       if (BindAlu(op) && !Bit(op, 76)) op.run = IsPlain(op) ? FfmaPlain : Ffma;
       return true;
     case 0x009:
-      if (BindAlu(op) && !Bit(op, 81) && !Bit(op, 82)) op.run = Fmnmx;
+      if (BindAlu(op) && !Bit(op, 82)) op.run = Fmnmx;
       return true;
     case 0x00b:
       if (BindAlu(op)) op.run = Fsetp;
@@ -294,7 +303,12 @@ bool BindFloat(Op& op) {
       return true;
     case 0x108:
       op.latency = Latency::kMath;
-      if (BindAlu(op) && Bits(op, 74, 6) <= 9) op.run = MufuLanes;
+      // fp16: what nvcc makes, of registers without a sign.
+      if (BindAlu(op) && Bits(op, 74, 6) <= 9 && !Bit(op, 73) &&
+          (!Bit(op, 72) || ((Bits(op, 74, 6) == 2 || Bits(op, 74, 6) == 9) && Bits(op, 9, 3) == 1 &&
+                            Bits(op, 61, 3) == 0))) {
+        op.run = MufuLanes;
+      }
       return true;
     default:
       return false;

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "sim/bind.h"
+#include "sim/compare.h"
 #include "sim/float_ops.h"
 #include "sim/half.h"
 #include "sim/lanes.h"
@@ -61,18 +62,90 @@ void Halves(Warp& warp, const Op& op) {
         break;
       }
       if (saturate) value = value >= 1 ? 1 : value > 0 ? value : 0;
-      const auto narrow = static_cast<float>(value);
-      // Twice rounded would be wrong on a tie: make the float's last bit sticky.
-      auto bits = AsBits(narrow);
-      if (double{narrow} != value && std::isfinite(narrow)) {
-        const bool away = std::fabs(double{narrow}) > std::fabs(value);
-        if (away) --bits;
-        bits |= 1;
-      }
-      const float sticky = AsFloat(bits);
+      const float sticky = StickyFloat(value);
       word |= uint32_t{bfloat ? BfloatFromFloat(sticky) : HalfFromFloat(sticky)} << (16 * half);
     }
     out.v[i] = word;
+  }
+  warp.Write(op.d, out);
+}
+
+// ---- comparisons -------------------------------------------------------------------------------
+float NumberOf(uint16_t half, bool bfloat) {
+  return bfloat ? FloatFromBfloat(half) : FloatFromHalf(half);
+}
+// The second operand, wherever it stands.
+HalfSource SecondSource(const Op& op) {
+  const uint32_t form = Bits(op, 9, 3);
+  return form == 2 || form == 4 ? HalfSource{} : Source(Bits(op, 60, 2), Bit(op, 62), Bit(op, 63));
+}
+const Operand& SecondOperand(const Op& op) {
+  const uint32_t form = Bits(op, 9, 3);
+  return form == 2 || form == 3 || form == 7 ? op.c : op.b;
+}
+struct HalfMasks {
+  uint32_t low = 0, high = 0;  // lanes
+};
+HalfMasks CompareHalves(Warp& warp, const Op& op) {
+  const HalfSource first = Source(Bits(op, 74, 2), Bit(op, 73), Bit(op, 72));
+  const HalfSource second = SecondSource(op);
+  const bool bfloat = Bit(op, 65);
+  const uint32_t comparison = Bits(op, 76, 4);
+  LaneWords scratch;
+  const uint32_t* const a = warp.Row(op.a);
+  const uint32_t* const b = warp.Words(SecondOperand(op), scratch);
+  HalfMasks masks;
+  for (uint32_t i = 0; i < kLanes; ++i) {
+    const auto holds = [&](uint32_t half) {
+      return uint32_t{CompareFloat(comparison, NumberOf(first(a[i], half), bfloat),
+                                   NumberOf(second(b[i], half), bfloat))};
+    };
+    masks.low |= holds(0) << i;
+    masks.high |= holds(1) << i;
+  }
+  return masks;
+}
+// Predicates of the low and the high half, or (H_AND) both together and the opposite.
+void Hsetp2(Warp& warp, const Op& op) {
+  const HalfMasks masks = CompareHalves(warp, op);
+  const uint32_t accumulated = PredicateAt(warp, op, 87), how = Bits(op, 69, 2);
+  const uint32_t both = masks.low & masks.high;
+  const uint32_t p = Bit(op, 71) ? both : masks.low, q = Bit(op, 71) ? ~both : masks.high;
+  warp.WritePredicate(Bits(op, 81, 3), CombineBits(how, p, accumulated));
+  warp.WritePredicate(Bits(op, 84, 3), CombineBits(how, q, accumulated));
+}
+void Hset2(Warp& warp, const Op& op) {
+  const HalfMasks masks = CompareHalves(warp, op);
+  const uint32_t accumulated = PredicateAt(warp, op, 87), how = Bits(op, 69, 2);
+  const uint32_t low = CombineBits(how, masks.low, accumulated);
+  const uint32_t high = CombineBits(how, masks.high, accumulated);
+  const uint32_t yes = !Bit(op, 71) ? 0xffff : Bit(op, 65) ? 0x3f80 : 0x3c00;
+  LaneWords out;
+  for (uint32_t i = 0; i < kLanes; ++i) {
+    out.v[i] = (low >> i & 1) * yes | ((high >> i & 1) * yes) << 16;
+  }
+  warp.Write(op.d, out);
+}
+void Hmnmx2(Warp& warp, const Op& op) {
+  const HalfSource first = Source(Bits(op, 74, 2), Bit(op, 73), Bit(op, 72));
+  const HalfSource second = SecondSource(op);
+  const bool bfloat = Bit(op, 85), spreads = Bit(op, 81);
+  const uint32_t min = PredicateAt(warp, op, 87);
+  LaneWords scratch, out;
+  const uint32_t* const a = warp.Row(op.a);
+  const uint32_t* const b = warp.Words(SecondOperand(op), scratch);
+  for (uint32_t i = 0; i < kLanes; ++i) {
+    const bool least = (min >> i & 1) != 0;
+    const auto pick = [&](uint32_t half) -> uint32_t {
+      const uint16_t x = first(a[i], half), y = second(b[i], half);
+      const float fx = NumberOf(x, bfloat), fy = NumberOf(y, bfloat);
+      const bool nan_x = fx != fx, nan_y = fy != fy;
+      if ((nan_x && nan_y) || (spreads && (nan_x || nan_y))) return 0x7fff;
+      if (nan_x || nan_y) return nan_x ? y : x;
+      if (fx == fy) return least ? x | y : x & y;  // -0 is less than +0
+      return (fx < fy) == least ? x : y;
+    };
+    out.v[i] = pick(0) | pick(1) << 16;
   }
   warp.Write(op.d, out);
 }
@@ -88,10 +161,22 @@ bool BindHalf(Op& op) {
       return true;
     case 0x031:
     case 0x035:  // HFMA2.MMA
-      if (BindAlu(op) && plain && !Bit(op, 78)) op.run = Halves<Sum::kFma>;
+      // Bit 86 picks H0_NH1 of b.
+      if (BindAlu(op) && plain && !Bit(op, 78) && !Bit(op, 86)) op.run = Halves<Sum::kFma>;
       return true;
     case 0x032:
       if (BindAlu(op) && plain && !Bit(op, 78)) op.run = Halves<Sum::kMul>;
+      return true;
+    case 0x033:
+    case 0x034: {
+      const bool is_set = op.word.base_opcode() == 0x033;
+      if (BindAlu(op) && !Bit(op, 80) && !Bit(op, 64)) {
+        op.run = is_set ? Hset2 : Hsetp2;
+      }
+      return true;
+    }
+    case 0x040:
+      if (BindAlu(op) && Bits(op, 78, 3) == 0 && !Bit(op, 82)) op.run = Hmnmx2;
       return true;
     default:
       return false;

@@ -302,6 +302,31 @@ void Idp4(Warp& warp, const Op& op) {
   });
 }
 
+// IDP.2A: the halves of a times the low or the high two bytes of b, added to c.
+void Idp2(Warp& warp, const Op& op) {
+  const bool sa = Bit(op, 73), sb = Bit(op, 74);
+  const uint32_t first = Bit(op, 77) ? 16 : 0;
+  MapABC(warp, op, [=](uint32_t a, uint32_t b, uint32_t c) {
+    for (uint32_t i = 0; i < 2; ++i) {
+      const auto x = static_cast<int32_t>(a >> (16 * i) & 0xffff);
+      const auto y = static_cast<int32_t>(b >> (first + 8 * i) & 0xff);
+      c += static_cast<uint32_t>((sa ? static_cast<int16_t>(x) : x) *
+                                 (sb ? static_cast<int8_t>(y) : y));
+    }
+    return c;
+  });
+}
+
+// I2I: a signed word that is made to fit eight or sixteen bits.
+void I2iSaturate(Warp& warp, const Op& op) {
+  const bool is_signed = Bit(op, 76);
+  const uint32_t bits = Bit(op, 77) ? 16 : 8;
+  const int32_t high = (1 << (is_signed ? bits - 1 : bits)) - 1, low = is_signed ? -high - 1 : 0;
+  MapB(warp, op, [=](uint32_t b) {
+    return static_cast<uint32_t>(std::clamp(static_cast<int32_t>(b), low, high));
+  });
+}
+
 }  // namespace
 
 bool BindInteger(Op& op) {
@@ -359,7 +384,13 @@ bool BindInteger(Op& op) {
       if (BindAlu(op)) op.run = Iabs;
       return true;
     case 0x026:
-      if (BindAlu(op)) op.run = Idp4;
+      if (BindAlu(op) && !Bit(op, 75)) op.run = Bit(op, 76) ? Idp2 : Idp4;
+      return true;
+    case 0x038:
+      op.latency = Latency::kMath;
+      if (BindAlu(op) && Bits(op, 72, 4) == 0 && Bits(op, 78, 9) == 0 && Bits(op, 60, 4) == 0) {
+        op.run = I2iSaturate;
+      }
       return true;
     case 0x090:
       if (BindUniformAlu(op)) op.run = Uiadd3;

@@ -223,6 +223,15 @@ void Plop3(Warp& warp, const Op& op) {
   warp.WritePredicate(Bits(op, 81, 3), Lut(lut0, a, b, c));
   warp.WritePredicate(Bits(op, 84, 3), Lut(lut1, a, b, c));
 }
+// PLOP3 of the signs of registers; one result.
+void Plop3Signs(Warp& warp, const Op& op) {
+  LaneWords scratch, out;
+  const uint32_t* const a = warp.Row(op.a);
+  const uint32_t* const b = warp.Words(op.b, scratch);
+  const uint32_t* const c = warp.Row(op.c.row);
+  for (uint32_t i = 0; i < kLanes; ++i) out.v[i] = Lut(Bits(op, 72, 8), a[i], b[i], c[i]);
+  warp.WritePredicate(Bits(op, 81, 3), SignMask(out));
+}
 void Uplop3(Warp& warp, const Op& op) {
   const uint32_t lut0 = Bits(op, 64, 3) | Bits(op, 72, 5) << 3, lut1 = Bits(op, 16, 8);
   const auto word = [&](uint32_t at) { return UniformPredicateAt(warp, op, at) ? ~0u : 0; };
@@ -336,6 +345,11 @@ bool BindLogic(Op& op) {
       return true;
     case 0x09a:
       if (BindUniformAlu(op)) op.run = Usgxt;
+      return true;
+    case 0x01f:  // of registers, with one table
+      if (BindAlu(op) && Bits(op, 9, 3) == 1 && Bits(op, 84, 3) == 7 && Bits(op, 16, 8) == 0) {
+        op.run = Plop3Signs;
+      }
       return true;
     case 0x01c:
       if (op.word.opcode() == 0x81c) op.run = Plop3;

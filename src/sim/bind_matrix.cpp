@@ -2,6 +2,9 @@
 //
 // A product of matrices is summed in fp32 in the order of k; a GPU sums in another order and with
 // other intermediate widths, so results agree to 2^-10 of the sum of |a b|, not bit for bit.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <cstring>
 
 #include "sim/bind.h"
@@ -79,6 +82,97 @@ void Hmma(Warp& warp, const Op& op) {
   }
 }
 
+bool IsWhole(Warp& warp) {
+  if (warp.exec == kAllLanes) return true;
+  warp.Raise(Fault::Kind::kUnsupported, warp.FirstLane(), 0, "a matrix product of part of a warp");
+  return false;
+}
+uint32_t MatrixWord(Warp& warp, uint32_t row, uint32_t reg, uint32_t lane) {
+  return row == kZeroRow ? 0 : warp.Row(row + reg)[lane];
+}
+
+// HMMA.1688.TF32: A[16][8] one word a number: lane 4 g + t holds rows g and g + 8, columns t, t
+// + 4.
+void HmmaTf32(Warp& warp, const Op& op) {
+  if (!IsWhole(warp)) return;
+  const auto number = [&](uint32_t row, uint32_t reg, uint32_t lane) {
+    return AsFloat(MatrixWord(warp, row, reg, lane) & ~0x1fffu);
+  };
+  float d[16][8];
+  for (uint32_t i = 0; i < 16; ++i) {
+    for (uint32_t j = 0; j < 8; ++j) {
+      const uint32_t at = 4 * (i % 8) + j / 2;
+      float sum = AsFloat(MatrixWord(warp, op.c.row, 2 * (i / 8) + j % 2, at));
+      for (uint32_t k = 0; k < 8; ++k) {
+        sum += number(op.a, i / 8 + 2 * (k / 4), 4 * (i % 8) + k % 4) *
+               number(op.b.row, k / 4, 4 * j + k % 4);
+      }
+      d[i][j] = sum;
+    }
+  }
+  for (uint32_t i = 0; i < 16; ++i) {
+    for (uint32_t j = 0; j < 8; ++j) {
+      warp.Row(op.d + 2 * (i / 8) + j % 2)[4 * (i % 8) + j / 2] = Canonical(d[i][j]);
+    }
+  }
+}
+
+// IMMA: A[16][k] of bytes, k = 16 or 32. Bits 76, 78: A and B are signed; 82: the result saturates.
+template <uint32_t kK>
+void Imma(Warp& warp, const Op& op) {
+  if (!IsWhole(warp)) return;
+  const bool signed_a = Bit(op, 76), signed_b = Bit(op, 78), saturate = Bit(op, 82);
+  const auto number = [&](uint32_t row, uint32_t reg, uint32_t lane, uint32_t byte,
+                          bool is_signed) {
+    const auto value = static_cast<uint8_t>(MatrixWord(warp, row, reg, lane) >> (8 * byte));
+    return is_signed ? int64_t{static_cast<int8_t>(value)} : int64_t{value};
+  };
+  uint32_t d[16][8];
+  for (uint32_t i = 0; i < 16; ++i) {
+    for (uint32_t j = 0; j < 8; ++j) {
+      const uint32_t c = MatrixWord(warp, op.c.row, 2 * (i / 8) + j % 2, 4 * (i % 8) + j / 2);
+      int64_t sum = static_cast<int32_t>(c);
+      for (uint32_t k = 0; k < kK; ++k) {
+        sum += number(op.a, i / 8 + 2 * (k / 16), 4 * (i % 8) + k / 4 % 4, k % 4, signed_a) *
+               number(op.b.row, k / 16, 4 * j + k / 4 % 4, k % 4, signed_b);
+      }
+      if (saturate) sum = std::clamp<int64_t>(sum, INT32_MIN, INT32_MAX);
+      d[i][j] = static_cast<uint32_t>(sum);
+    }
+  }
+  for (uint32_t i = 0; i < 16; ++i) {
+    for (uint32_t j = 0; j < 8; ++j) {
+      warp.Row(op.d + 2 * (i / 8) + j % 2)[4 * (i % 8) + j / 2] = d[i][j];
+    }
+  }
+}
+
+// DMMA.8x8x4, fused and in the order of k.
+void Dmma(Warp& warp, const Op& op) {
+  if (!IsWhole(warp)) return;
+  const auto number = [&](uint32_t row, uint32_t pair, uint32_t lane) {
+    return AsDouble(uint64_t{MatrixWord(warp, row, 2 * pair + 1, lane)} << 32 |
+                    MatrixWord(warp, row, 2 * pair, lane));
+  };
+  double d[8][8];
+  for (uint32_t i = 0; i < 8; ++i) {
+    for (uint32_t j = 0; j < 8; ++j) {
+      double sum = number(op.c.row, j % 2, 4 * i + j / 2);
+      for (uint32_t k = 0; k < 4; ++k) {
+        sum = std::fma(number(op.a, 0, 4 * i + k), number(op.b.row, 0, 4 * j + k), sum);
+      }
+      d[i][j] = sum;
+    }
+  }
+  for (uint32_t i = 0; i < 8; ++i) {
+    for (uint32_t j = 0; j < 8; ++j) {
+      const uint64_t bits = AsBits(d[i][j]);
+      warp.Row(op.d + 2 * (j % 2))[4 * i + j / 2] = static_cast<uint32_t>(bits);
+      warp.Row(op.d + 2 * (j % 2) + 1)[4 * i + j / 2] = static_cast<uint32_t>(bits >> 32);
+    }
+  }
+}
+
 uint64_t RowAddress(Warp& warp, const Op& op, uint32_t uniform_at, uint32_t lane) {
   uint64_t address = warp.Row(op.a)[lane];
   address += static_cast<uint64_t>(static_cast<int32_t>(Bits(op, 40, 24) << 8) >> 8);
@@ -144,6 +238,10 @@ bool BindMatrix(Op& op) {
       // Bit 75: k is 16, not 8. Bit 76: fp32 result. Bits 82, 83: bf16, tf32.
       const bool deep = Bit(op, 75), wide = Bit(op, 76), bfloat = Bit(op, 82);
       const uint32_t others = Bits(op, 72, 3) | Bits(op, 77, 5) | Bits(op, 83, 8);
+      if (Bits(op, 72, 15) == (1 << 4 | 1 << 11)) {
+        op.run = HmmaTf32;
+        return true;
+      }
       if (others != 0 || (bfloat && !wide)) return true;
       if (bfloat) {
         op.run = deep ? Hmma<16, true, true> : Hmma<8, true, true>;
@@ -154,6 +252,29 @@ bool BindMatrix(Op& op) {
       }
       return true;
     }
+    case 0x237: {
+      op.latency = Latency::kMatrix;
+      op.d = TargetRow(Bits(op, 16, 8));
+      op.a = SourceRow(Bits(op, 24, 8));
+      op.b = {.row = SourceRow(Bits(op, 32, 8))};
+      op.c = {.row = SourceRow(Bits(op, 64, 8))};
+      // Bit 74: B by columns. Bits 75, 85, 86: the shape.
+      const uint32_t shape = Bits(op, 85, 2) << 1 | Bits(op, 75, 1);
+      const uint32_t others =
+          Bits(op, 72, 2) | Bit(op, 77) | Bits(op, 79, 3) | Bits(op, 83, 2) | Bits(op, 87, 4);
+      if (others == 0 && Bit(op, 74) && shape >= 4 && shape <= 5) {
+        op.run = shape == 5 ? Imma<32> : Imma<16>;
+      }
+      return true;
+    }
+    case 0x23f:
+      op.latency = Latency::kMatrix;
+      op.d = TargetRow(Bits(op, 16, 8));
+      op.a = SourceRow(Bits(op, 24, 8));
+      op.b = {.row = SourceRow(Bits(op, 32, 8))};
+      op.c = {.row = SourceRow(Bits(op, 64, 8))};
+      if (Bits(op, 72, 19) == 0) op.run = Dmma;
+      return true;
     case 0x83b:
       op.latency = Latency::kShared;
       op.d = TargetRow(Bits(op, 16, 8));

@@ -184,6 +184,7 @@ bool BindMemory(Op& op) {
       return true;
     case 0x984:
       BindLoad<Space::kShared>(op);
+      if (Bits(op, 78, 2) != 0) op.run = nullptr;  // [R.X4] and such
       return true;
     case 0x985:
     case 0x385:

@@ -73,6 +73,7 @@ void Uprmt(Warp& warp, const Op& op) {
 // ---- special registers -------------------------------------------------------------------------
 enum class Special : uint32_t {
   kLaneId = 0x00,
+  kVirtConfiguration = 0x02,
   kVirtId = 0x03,
   kTid = 0x20,
   kTidX = 0x21,
@@ -107,6 +108,7 @@ enum class Special : uint32_t {
 constexpr bool IsKnown(uint32_t number) {
   switch (static_cast<Special>(number)) {
     case Special::kLaneId:
+    case Special::kVirtConfiguration:
     case Special::kVirtId:
     case Special::kTid:
     case Special::kTidX:
@@ -153,6 +155,8 @@ uint32_t SpecialOf(const Warp& warp, uint32_t number, uint32_t lane) {
   switch (static_cast<Special>(number)) {
     case Special::kLaneId:
       return lane;
+    case Special::kVirtConfiguration:  // %nwarpid; its other fields are not known, and 0
+      return 64u << 8;
     case Special::kVirtId:
       return warp.sm->number << 20 | warp.slot << 8 | lane;
     case Special::kTid:

@@ -26,11 +26,36 @@ inline uint16_t HalfFromFloat(float f) {
   const uint32_t rounded = rest + 0xfff + (rest >> 13 & 1);
   return static_cast<uint16_t>(sign | ((rounded - 0x38000000) >> 13));
 }
+inline uint16_t HalfTowardZero(float f) {
+  const auto bits = std::bit_cast<uint32_t>(f);
+  const uint32_t sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffff;
+  if (rest >= 0x7f800000) return HalfFromFloat(f);
+  if (rest >= 0x47800000) return static_cast<uint16_t>(sign | 0x7bff);
+  if (rest < 0x38800000) {
+    return static_cast<uint16_t>(sign |
+                                 static_cast<uint32_t>(std::bit_cast<float>(rest) * 0x1p24f));
+  }
+  return static_cast<uint16_t>(sign | ((rest - 0x38000000) >> 13));
+}
 inline float FloatFromBfloat(uint16_t b) { return std::bit_cast<float>(uint32_t{b} << 16); }
 inline uint16_t BfloatFromFloat(float f) {
   const auto bits = std::bit_cast<uint32_t>(f);
   if ((bits & 0x7fffffff) > 0x7f800000) return 0x7fff;
   return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+inline uint16_t BfloatTowardZero(float f) {
+  const auto bits = std::bit_cast<uint32_t>(f);
+  return (bits & 0x7fffffff) > 0x7f800000 ? 0x7fff : static_cast<uint16_t>(bits >> 16);
+}
+
+// A float whose last bit says that something was lost, so that it can be rounded once more.
+inline float StickyFloat(double value) {
+  const auto narrow = static_cast<float>(value);
+  if (double{narrow} == value || !std::isfinite(narrow)) return narrow;
+  auto bits = std::bit_cast<uint32_t>(narrow);
+  if (std::fabs(double{narrow}) > std::fabs(value)) --bits;
+  return std::bit_cast<float>(bits | 1);
 }
 
 template <typename F>

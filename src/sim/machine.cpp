@@ -26,7 +26,8 @@ constexpr uint64_t kTurnCycles = 2000;
 
 // What a kernel of sm_90 finds in c[0] below its parameters.
 constexpr uint32_t kNtid = 0x0, kNctaid = 0xc, kLocalBase = 0x20, kStack = 0x28, kGridId = 0x30;
-constexpr uint32_t kReservedEnd = 0x68, kConstantWindow = 0xd0;
+constexpr uint32_t kReservedEnd = 0x68, kConstantWindow = 0xd0, kNsmid = 0x10c,
+                   kClusterCtas = 0x188;
 
 void Put(std::vector<std::byte>& bytes, uint32_t offset, uint32_t value) {
   if (offset + 4 <= bytes.size()) std::memcpy(bytes.data() + offset, &value, sizeof value);
@@ -216,6 +217,8 @@ std::optional<Fault> Machine::Impl::Run(const LaunchConfig& config, std::stop_to
   Put(c0, kStack, launch->local_bytes);
   Put(c0, kGridId, static_cast<uint32_t>(config.grid_id));
   Put(c0, kReservedEnd, 0x120);
+  Put(c0, kNsmid, model.sm_count);
+  Put(c0, kClusterCtas, 1);
   // Where a generic pointer finds the constants of the module.
   const uint64_t constants = kernel.image->ConstantAddress(3);
   Put(c0, kConstantWindow, static_cast<uint32_t>(constants));
