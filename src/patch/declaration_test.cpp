@@ -77,7 +77,8 @@ TEST(ReadDeclarations, SortsByIdAndTakesEqualOnesOnce) {
 }
 
 TEST(ReadDeclarations, TakesAnyName) {
-  const std::string odd("tab\t, \xc3\xa9, \xff and NUL \0 too", 27);
+  constexpr char kOdd[] = "tab\t, \xc3\xa9, \xff and NUL \0 too";
+  const std::string odd(kOdd, sizeof kOdd - 1);
   const std::string large(100'000, 'x');
   const Declarations read =
       Read({Array{.id = 1, .name = odd}.Encode(), Array{.id = 2, .name = large}.Encode(),

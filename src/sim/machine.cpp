@@ -110,7 +110,7 @@ class Machine::Impl {
     bool done = false;
   };
 
-  std::optional<Fault> Run(const LaunchConfig& config, std::stop_token stop,
+  std::optional<Fault> Run(const LaunchConfig& config, const std::stop_token& stop,
                            LaunchStatistics* statistics);
   void Work(uint32_t number);
   // With the mutex held: gives the CTAs of waiting launches to SMs with room.
@@ -175,7 +175,7 @@ std::optional<std::string> Machine::Impl::Refuse(const LaunchConfig& config) con
   return std::nullopt;
 }
 
-std::optional<Fault> Machine::Impl::Run(const LaunchConfig& config, std::stop_token stop,
+std::optional<Fault> Machine::Impl::Run(const LaunchConfig& config, const std::stop_token& stop,
                                         LaunchStatistics* statistics) {
   const Kernel& kernel = *config.kernel;
   if (auto why = Refuse(config)) {
@@ -390,9 +390,9 @@ Machine::Machine(const DeviceModel& model, AddressSpace& space, MachineOptions o
     : impl_(std::make_unique<Impl>(model, space, std::move(options))) {}
 Machine::~Machine() = default;
 
-std::optional<Fault> Machine::Run(const LaunchConfig& launch, std::stop_token stop,
+std::optional<Fault> Machine::Run(const LaunchConfig& launch, const std::stop_token& stop,
                                   LaunchStatistics* statistics) {
-  return impl_->Run(launch, std::move(stop), statistics);
+  return impl_->Run(launch, stop, statistics);
 }
 
 uint32_t Machine::MaxCtasPerSm(const Kernel& kernel, uint64_t threads,

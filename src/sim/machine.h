@@ -59,7 +59,7 @@ class Machine {
 
   // Blocks until the grid is done; nothing if all went well. The image of the kernel must live
   // until then.
-  std::optional<Fault> Run(const LaunchConfig& launch, std::stop_token stop = {},
+  std::optional<Fault> Run(const LaunchConfig& launch, const std::stop_token& stop = {},
                            LaunchStatistics* statistics = nullptr);
 
   // CTAs of a kernel that fit on a SM at once; 0 if not even one does.

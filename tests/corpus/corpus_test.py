@@ -41,10 +41,10 @@ class CheckerTest(unittest.TestCase):
         with open(RESULTS, encoding="utf-8") as file:
             self.rows = {row["kernel"]: row for row in map(json.loads, file)}
 
-    def changed(self, kernel, change):
+    def changed(self, kernel, change, at=5):
         row = dict(self.rows[kernel], hash="0")
         words = corpus_check.words_of(row)
-        words[5] = change(words[5])
+        words[at] = change(words[at])
         return corpus_check.difference(dict(row, words="".join(f"{word:08x}" for word in words)),
                                        self.rows[kernel])
 
@@ -57,6 +57,11 @@ class CheckerTest(unittest.TestCase):
         self.assertTrue(self.changed("f32_approximate", lambda word: word ^ 0x80000000))
         self.assertEqual(self.changed("f16_approximate", lambda word: word + 0x00010001), "")
         self.assertTrue(self.changed("f16_approximate", lambda word: word + 0x00050000))
+
+    def test_functions_that_ptx_lets_be_off_may_be_so(self):
+        sine = 16  # of an argument of the usual size
+        self.assertEqual(self.changed("f32_approximate", lambda word: word + 4, sine), "")
+        self.assertTrue(self.changed("f32_approximate", lambda word: word + 0x4000, sine))
 
     def test_sums_of_products_may_differ_a_little(self):
         self.assertEqual(self.changed("mma_f16_f32", lambda word: word ^ 1), "")
