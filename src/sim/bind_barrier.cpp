@@ -9,7 +9,7 @@ namespace iket::sim {
 namespace {
 
 // Bits 77..79: what the barrier does.
-constexpr uint32_t kSync = 0, kArrive = 1, kReduce = 2;
+constexpr uint32_t kArrive = 1, kReduce = 2;  // 0 is SYNC
 
 void Bar(Warp& warp, const Op& op) {
   const uint32_t mode = Bits(op, 77, 2);
