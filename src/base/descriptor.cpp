@@ -32,12 +32,13 @@ int Descriptor::get() const {
   return ours ? fd_ : -1;
 }
 
-bool Descriptor::Reopen(const char* path, int flags) {
+int Descriptor::GetOrReopen(const char* path, int flags) {
+  if (const int fd = get(); fd >= 0) return fd;
   Descriptor again(open(path, flags | O_CLOEXEC));
-  if (!again.is_open() || again.device_ != device_ || again.inode_ != inode_) return false;
+  if (!again.is_open() || again.device_ != device_ || again.inode_ != inode_) return -1;
   Close();
   *this = std::move(again);
-  return true;
+  return fd_;
 }
 
 int Descriptor::Close() {

@@ -24,8 +24,8 @@ class Descriptor {
   // The descriptor, or -1 if there is none or it stands for another file by now.
   int get() const;
   bool is_open() const { return fd_ >= 0; }
-  // Points at `path` again, if that is still the same file; false otherwise.
-  bool Reopen(const char* path, int flags);
+  // The same, opened again at `path` where the program closed it, if that is still the same file.
+  int GetOrReopen(const char* path, int flags);
   // Closes it, unless it is somebody else's by now. What close() returned.
   int Close();
 

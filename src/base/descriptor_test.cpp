@@ -39,10 +39,10 @@ TEST_F(DescriptorTest, KnowsThatItsNumberWentToSomebodyElse) {
 TEST_F(DescriptorTest, ReopensTheSameFileOnly) {
   Descriptor file(Open("a"));
   close(file.get());
-  EXPECT_FALSE(file.Reopen(Path("missing").c_str(), O_RDWR));
+  EXPECT_EQ(file.GetOrReopen(Path("missing").c_str(), O_RDWR), -1);
   Descriptor other(Open("b"));
-  EXPECT_FALSE(file.Reopen(Path("b").c_str(), O_RDWR));
-  EXPECT_TRUE(file.Reopen(Path("a").c_str(), O_RDWR));
+  EXPECT_EQ(file.GetOrReopen(Path("b").c_str(), O_RDWR), -1);
+  EXPECT_GT(file.GetOrReopen(Path("a").c_str(), O_RDWR), 2);
   EXPECT_GT(file.get(), 2);
 }
 

@@ -38,15 +38,12 @@ Result<void> FdSink::Write(std::span<const std::span<const std::byte>> parts) {
   if (!fd_.is_open() || torn_) {
     return Fail(ErrorKind::kSystem, "{}: the capture was given up before", name_);
   }
-  int fd = fd_.get();
+  // The program may have closed descriptors that it does not know, and got ours for a file of its
+  // own.
+  const int fd = seekable_ ? fd_.GetOrReopen(name_.c_str(), O_WRONLY) : fd_.get();
   if (fd < 0) {
-    // The program closed descriptors that it does not know, and may have got ours for a file of its
-    // own.
-    if (!seekable_ || !fd_.Reopen(name_.c_str(), O_WRONLY)) {
-      return Fail(ErrorKind::kSystem, "{}: the program closed the capture after {} bytes", name_,
-                  written_);
-    }
-    fd = fd_.get();
+    return Fail(ErrorKind::kSystem, "{}: the program closed the capture after {} bytes", name_,
+                written_);
   }
   const WriteSignalGuard guard;
   uint64_t piece_written = 0;

@@ -103,11 +103,8 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
                (no_gpu.empty() ? "no process loaded GPU code that could be traced; is the program "
                                  "built with IKET_ENABLE?"
                                : no_gpu));
-    if (options.json) {
-      const std::string text = summary.Json() + "\n";
-      std::fwrite(text.data(), 1, text.size(), stderr);
-    }
-  } else {
+  }
+  if (options.json || !outcome->captures.empty()) {
     const std::string text = options.json ? summary.Json() + "\n" : summary.Text();
     std::fwrite(text.data(), 1, text.size(), stderr);
   }

@@ -37,8 +37,8 @@ Store StoreOf(const Instruction& instruction) {
 }
 uint32_t StoreData(const Instruction& instruction) { return instruction.Bits(32, 8); }
 
-bool ReadsClockInto(const Instruction& instruction, uint32_t data) {
-  return instruction.opcode() == sass::kOpCs2r && instruction.Bits(16, 8) == data &&
+bool ReadsClock(const Instruction& instruction) {
+  return instruction.opcode() == sass::kOpCs2r &&
          instruction.Bits(72, 8) == static_cast<uint32_t>(sass::SpecialRegister::kClockLow);
 }
 
@@ -93,7 +93,7 @@ class SiteFinder {
       --i;
       if (sass::IsMove(code_[i]) && code_[i].Bits(16, 8) == data) return true;
       if (code_[i].opcode() != sass::kOpCs2r || code_[i].Bits(16, 8) != data) continue;
-      return ReadsClockInto(code_[i], data);
+      return ReadsClock(code_[i]);
     }
     return true;
   }
@@ -107,8 +107,7 @@ class SiteFinder {
     };
     if (reads(StoreData(code_[site.store]))) return true;
     for (uint32_t i = first; i < site.compare; ++i) {
-      if (ReadsClockInto(code_[i], code_[i].Bits(16, 8)) && reads(code_[i].Bits(16, 8)))
-        return true;
+      if (ReadsClock(code_[i]) && reads(code_[i].Bits(16, 8))) return true;
     }
     return false;
   }

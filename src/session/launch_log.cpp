@@ -114,12 +114,9 @@ bool LaunchLog::Grow(uint64_t index) {
   if (growth_->failed) return index < entries;
   const WriteSignalGuard guard;  // of a limit to the size of files
   while (index >= entries) {
-    if (growth_->file.get() < 0 && !growth_->file.Reopen(growth_->path.c_str(), O_RDWR)) {
-      growth_->failed = true;
-      return false;
-    }
     const uint32_t more = std::min(entries + kEntriesAtATime, kCapacity);
-    if (posix_fallocate(growth_->file.get(), 0, static_cast<off_t>(FileBytes(more))) != 0) {
+    const int fd = growth_->file.GetOrReopen(growth_->path.c_str(), O_RDWR);
+    if (fd < 0 || posix_fallocate(fd, 0, static_cast<off_t>(FileBytes(more))) != 0) {
       growth_->failed = true;
       return false;
     }

@@ -108,36 +108,10 @@ void ThirdWide(Warp& warp, const Op& op, WideScratch& scratch, Wide& c) {
     c.high = scratch.high.v.data();
   }
 }
+// a * b + c of 64 bits in each lane; returns the carries out.
 template <bool kSigned>
-void ImadWide(Warp& warp, const Op& op) {
-  LaneWords sb, low, high;
-  WideScratch sc;
-  const uint32_t form = Bits(op, 9, 3);
-  const bool swapped = form == 2 || form == 3 || form == 7;
-  const bool not_c = swapped ? form != 2 && Bit(op, 63) : Bit(op, 75);
-  const bool extended = Bit(op, 74);
-  const uint32_t carry = extended ? PredicateAt(warp, op, 87) : 0;
-  const uint32_t* const a = warp.Row(op.a);
-  const uint32_t* const b = warp.Words(op.b, sb);
-  Wide c{};
-  ThirdWide<kSigned>(warp, op, sc, c);
-  uint32_t over = 0;
-  for (uint32_t i = 0; i < kLanes; ++i) {
-    const uint64_t product = Product<kSigned>(a[i], b[i]);
-    uint64_t third = c[i];
-    if (not_c) third = extended ? ~third : 0 - third;
-    const unsigned __int128 sum =
-        static_cast<unsigned __int128>(product) + third + (carry >> i & 1);
-    over |= static_cast<uint32_t>(sum >> 64 & 1) << i;
-    low.v[i] = static_cast<uint32_t>(sum);
-    high.v[i] = static_cast<uint32_t>(sum >> 32);
-  }
-  WriteWide(warp, op.d, low, high);
-  warp.WritePredicate(Bits(op, 81, 3), over);
-}
-template <bool kSigned>
-void ImadHigh(Warp& warp, const Op& op) {
-  LaneWords sb, out;
+uint32_t ProductSum(Warp& warp, const Op& op, LaneWords& low, LaneWords& high) {
+  LaneWords sb;
   WideScratch sc;
   const uint32_t form = Bits(op, 9, 3);
   const bool swapped = form == 2 || form == 3 || form == 7;
@@ -155,9 +129,23 @@ void ImadHigh(Warp& warp, const Op& op) {
     const unsigned __int128 sum =
         static_cast<unsigned __int128>(Product<kSigned>(a[i], b[i])) + third + (carry >> i & 1);
     over |= static_cast<uint32_t>(sum >> 64 & 1) << i;
-    out.v[i] = static_cast<uint32_t>(sum >> 32);
+    low.v[i] = static_cast<uint32_t>(sum);
+    high.v[i] = static_cast<uint32_t>(sum >> 32);
   }
-  warp.Write(op.d, out);
+  return over;
+}
+template <bool kSigned>
+void ImadWide(Warp& warp, const Op& op) {
+  LaneWords low, high;
+  const uint32_t over = ProductSum<kSigned>(warp, op, low, high);
+  WriteWide(warp, op.d, low, high);
+  warp.WritePredicate(Bits(op, 81, 3), over);
+}
+template <bool kSigned>
+void ImadHigh(Warp& warp, const Op& op) {
+  LaneWords low, high;
+  const uint32_t over = ProductSum<kSigned>(warp, op, low, high);
+  warp.Write(op.d, high);
   warp.WritePredicate(Bits(op, 81, 3), over);
 }
 void Uimad(Warp& warp, const Op& op) {

@@ -122,14 +122,8 @@ CUresult cuLibraryEnumerateKernels(CUkernel* kernels, unsigned room, CUlibrary h
 
 CUresult cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, CUlibrary handle,
                             const char* name) {
-  return LibraryCall(handle, [&](Module& module) {
-    if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    const auto global = module.image()->FindGlobal(name);
-    if (!global) return CUDA_ERROR_NOT_FOUND;
-    if (address != nullptr) *address = global->address;
-    if (bytes != nullptr) *bytes = global->size;
-    return CUDA_SUCCESS;
-  });
+  return LibraryCall(handle,
+                     [&](Module& module) { return module.GetGlobal(name, address, bytes); });
 }
 
 CUresult cuKernelGetFunction(CUfunction* function, CUkernel handle) {

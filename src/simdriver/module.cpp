@@ -132,6 +132,15 @@ Module::~Module() {
   }
 }
 
+CUresult Module::GetGlobal(const char* name, CUdeviceptr* address, size_t* bytes) const {
+  if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto global = image_->FindGlobal(name);
+  if (!global) return CUDA_ERROR_NOT_FOUND;
+  if (address != nullptr) *address = global->address;
+  if (bytes != nullptr) *bytes = global->size;
+  return CUDA_SUCCESS;
+}
+
 std::shared_ptr<Function> Module::FindFunction(std::string_view name,
                                                std::shared_ptr<FunctionSettings> settings) {
   const std::lock_guard lock(mutex_);

@@ -57,6 +57,8 @@ class Module : public std::enable_shared_from_this<Module> {
 
   uint64_t context_id() const { return context_id_; }
   const std::shared_ptr<sim::Image>& image() const { return image_; }
+  // What cuModuleGetGlobal and cuLibraryGetGlobal answer; `address` and `bytes` may be null.
+  CUresult GetGlobal(const char* name, CUdeviceptr* address, size_t* bytes) const;
   // Null if there is none of that name. `settings`, if given, are those that it is made with.
   std::shared_ptr<Function> FindFunction(std::string_view name,
                                          std::shared_ptr<FunctionSettings> settings = nullptr);

@@ -112,14 +112,7 @@ CUresult cuModuleEnumerateFunctions(CUfunction* functions, unsigned room, CUmodu
 
 CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, CUmodule handle,
                               const char* name) {
-  return ModuleCall(handle, [&](Module& module) {
-    if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    const auto global = module.image()->FindGlobal(name);
-    if (!global) return CUDA_ERROR_NOT_FOUND;
-    if (address != nullptr) *address = global->address;
-    if (bytes != nullptr) *bytes = global->size;
-    return CUDA_SUCCESS;
-  });
+  return ModuleCall(handle, [&](Module& module) { return module.GetGlobal(name, address, bytes); });
 }
 
 }  // extern "C"
