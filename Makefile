@@ -38,6 +38,7 @@ fuzz: ## build the fuzzers and run each for SECONDS_EACH seconds (default 30)
 lint: ## check formatting, house rules and clang-tidy
 	@tools/setup lint
 	@$(MAKE) --no-print-directory configure
+	@cmake --build $(BUILD) -j $(JOBS) --target iket_generated
 	@tools/lint --tidy $(BUILD)
 
 format: ## format every source in place
