@@ -14,13 +14,16 @@
 #include <vector>
 
 #include "sim/device_model.h"
+#include "sim/dim3.h"
 #include "sim/fault.h"
-#include "sim/image.h"
 #include "sim/warp.h"
 
 namespace iket::sim {
 
+class AddressSpace;
 class Heap;
+class Image;
+struct Kernel;
 
 // Generic addresses of the windows onto shared and local memory: far from any device address.
 inline constexpr uint32_t kSharedWindowHigh = 0x00001000;
@@ -45,6 +48,7 @@ struct Launch {
   uint32_t local_bytes = 0;   // a thread
   uint32_t registers = 0;     // a CTA, as a SM counts them
   uint64_t grid_id = 0;
+  uint64_t code_base = 0;  // address of the first instruction
   std::vector<std::byte> constants0;
   uint64_t next_cta = 0;  // guarded by the machine's mutex, as is `left`
   uint64_t left = 0;

@@ -186,6 +186,7 @@ std::optional<Fault> Machine::Impl::Run(const LaunchConfig& config, const std::s
   auto launch = std::make_shared<Launch>();
   launch->kernel = &kernel;
   launch->image = kernel.image;
+  launch->code_base = kernel.image->code_base();
   launch->model = &model;
   launch->space = &space;
   launch->heap = &heap;

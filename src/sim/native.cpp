@@ -8,6 +8,7 @@
 
 #include "sim/cta.h"
 #include "sim/heap.h"
+#include "sim/image.h"
 #include "sim/memory_access.h"
 
 namespace iket::sim {
@@ -22,7 +23,7 @@ uint64_t Argument(Warp& warp, uint32_t lane, uint32_t word) {
          warp.Register(kFirstArgument + word, lane);
 }
 void Return(Warp& warp) {
-  const uint64_t base = warp.launch->image->code_base();
+  const uint64_t base = warp.launch->code_base;
   uint32_t left = warp.exec;
   const uint32_t all = warp.exec;
   while (left != 0) {
