@@ -127,7 +127,8 @@ void Gather(benchmark::State& state) {
   const uint64_t table = device.Allocate(4096 * 4), out = device.Allocate(kThreads * 4);
   Measure(state, [&] { return device.Launch("Gather", kGrid, kBlock, 0, out, table, 20); });
 }
-// Tensor cores: each HMMA is 2,048 multiply-adds, which no host does in the time of one instruction.
+// Tensor cores: each HMMA is 2,048 multiply-adds, which no host does in the time of one
+// instruction.
 void GemmMma(benchmark::State& state) {
   Device device("gemm_mma.cubin");
   constexpr int kSize = 256;
