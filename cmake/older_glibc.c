@@ -1,5 +1,5 @@
-/* What libstdc++ and libgcc, linked statically, ask of the glibc that they were built against and an
- * older one does not have: linked into everything that `make dist` packs, so that it runs from
+/* What libstdc++ and libgcc, linked statically, ask of the glibc that they were built against and
+ * an older one does not have: linked into everything that `make dist` packs, so that it runs from
  * glibc 2.34 on. Hidden, so that nobody else in the process meets them. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
