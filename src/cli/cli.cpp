@@ -47,6 +47,7 @@ int Main(int argc, char** argv) {
   AddReport(app, run);
   AddInfo(app, run);
   AddCheck(app, run);
+  AddDoctor(app, run);
 
   std::vector<std::string> words(argv + 1, argv + argc);
   program = SplitProgram(app, words);
@@ -55,7 +56,7 @@ int Main(int argc, char** argv) {
         return command->get_name() == words.front();
       })) {
     PrintError(
-        fmt::format("unknown command '{}': there are profile, export, report, info and check; "
+        fmt::format("unknown command '{}': there are profile, export, report, info, check and doctor; "
                     "see iket --help",
                     words.front()));
     return kExitUsage;
