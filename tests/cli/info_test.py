@@ -46,7 +46,7 @@ class InfoTest(harness.CliTest):
         one, other = self.data("pipeline.sm_90a.cubin"), self.data("pipeline.sm_90a.rdc.cubin")
         (kernel,) = [kernel for kernel in self.iket("info", one, "--compare", other, "--json").json()["kernels"]
                      if kernel["name"] == "work64"]
-        # What cuobjdump -res-usage and nvdisasm say of it.
+        # Registers as cuobjdump -res-usage says; STL and LDL as nvdisasm shows them.
         self.assertEqual((kernel["registers"], kernel["stack_bytes"], kernel["local_accesses"],
                           kernel["warps_by_registers"]), ([24, 25], [8, 8], [1, 1], [64, 64]))
         recursive = self.data("pointers.sm_90a.linked.cubin")
