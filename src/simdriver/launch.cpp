@@ -209,32 +209,45 @@ CUresult KernelOperation::Make(const Context& context, CUfunction handle, const 
   return CUDA_SUCCESS;
 }
 
-CUresult KernelOperation::WithShape(const LaunchShape& shape,
-                                    std::shared_ptr<const KernelOperation>* made) const {
+std::shared_ptr<KernelOperation> KernelOperation::Copy() const {
   std::shared_ptr<KernelOperation> operation(new KernelOperation);
   operation->handle_ = handle_;
   operation->function_ = function_;
-  operation->shape_ = shape;
+  operation->shape_ = shape_;
   operation->params_ = params_;
-  const CUresult result = CheckShape(*function_, operation->shape_);
-  if (result != CUDA_SUCCESS) return result;
   for (const sim::KernelParameter& parameter : function_->kernel->params) {
     operation->pointers_.push_back(operation->params_.data() + parameter.offset);
   }
+  return operation;
+}
+
+CUresult KernelOperation::WithShape(const LaunchShape& shape,
+                                    std::shared_ptr<const KernelOperation>* made) const {
+  std::shared_ptr<KernelOperation> operation = Copy();
+  operation->shape_ = shape;
+  const CUresult result = CheckShape(*function_, operation->shape_);
+  if (result != CUDA_SUCCESS) return result;
   *made = std::move(operation);
   return CUDA_SUCCESS;
 }
 
+std::shared_ptr<const Operation> KernelOperation::Submitted() const {
+  std::shared_ptr<KernelOperation> operation = Copy();
+  operation->grid_id_ = g_next_grid.fetch_add(1);
+  return operation;
+}
+
 CUresult KernelOperation::Run() const {
   const RunningLaunch running;
-  const sim::LaunchConfig config{.kernel = function_->kernel,
-                                 .grid = shape_.grid,
-                                 .block = shape_.block,
-                                 .cluster = shape_.cluster,
-                                 .dynamic_shared = shape_.dynamic_shared,
-                                 .params = params_,
-                                 .grid_id = g_next_grid.fetch_add(1),
-                                 .cooperative = shape_.cooperative};
+  const sim::LaunchConfig config{
+      .kernel = function_->kernel,
+      .grid = shape_.grid,
+      .block = shape_.block,
+      .cluster = shape_.cluster,
+      .dynamic_shared = shape_.dynamic_shared,
+      .params = params_,
+      .grid_id = grid_id_ != 0 ? grid_id_ : g_next_grid.fetch_add(1),
+      .cooperative = shape_.cooperative};
   const auto fault = Processors().Run(config, running.token());
   if (!fault) return CUDA_SUCCESS;
   if (running.timed_out()) {

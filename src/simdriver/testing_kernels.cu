@@ -29,6 +29,12 @@ __global__ void WaitFor(volatile int* flag) {
 }
 __global__ void Store(volatile int* to, int value) { *to = value; }
 
+__global__ void StoreGridId(volatile uint64_t* to) {
+  uint64_t id;
+  asm volatile("mov.u64 %0, %%gridid;" : "=l"(id));
+  *to = id;
+}
+
 __global__ void Forever(volatile int* flag) {
   while (*flag != 12345) {
   }
