@@ -6,16 +6,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "sim/device_model.h"
 #include "sim/fault.h"
 #include "sim/image.h"
+#include "sim/print_fifo.h"
 #include "sim/warp.h"
 
 namespace iket::sim {
@@ -32,12 +31,14 @@ inline constexpr uint32_t kReservedShared = 1024;
 
 // What all CTAs of a launch share. Lives until the last of them is gone.
 struct Launch {
+  explicit Launch(uint64_t printf_bytes) : printed(printf_bytes) {}
+
   const Kernel* kernel = nullptr;
   const Image* image = nullptr;
   const DeviceModel* model = nullptr;
   AddressSpace* space = nullptr;
-  Heap* heap = nullptr;
-  const std::function<void(std::string_view)>* print = nullptr;
+  Heap* heap = nullptr;  // may be null
+  PrintFifo printed;
   Dim3 grid, block;
   uint32_t threads = 0;
   uint32_t warps = 0;         // a CTA

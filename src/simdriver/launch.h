@@ -46,6 +46,7 @@ class KernelOperation : public Operation {
   std::shared_ptr<KernelOperation> Copy() const;
 
   CUfunction handle_ = nullptr;
+  std::shared_ptr<Limits> limits_;  // of the context
   std::shared_ptr<Function> function_;
   LaunchShape shape_;
   std::vector<std::byte> params_;
