@@ -68,7 +68,7 @@ Queues AssignQueues(const trace::Model& model) {
                              [&](const Queue& queue) { return queue.end_ns <= begin; });
     if (lane == lanes.end()) {
       std::string name = fmt::format("Context {} Stream {:#x}", launch.context, launch.stream);
-      if (model.devices[launch.device].simulated) name = "Software device, " + name;
+      if (model.devices[launch.device].simulated) name.insert(0, "Software device, ");
       if (!lanes.empty()) name += fmt::format(" ({})", lanes.size() + 1);
       const auto iid = static_cast<uint32_t>(kFirstQueueIid + queues.names.size());
       queues.names.push_back(std::move(name));
