@@ -333,6 +333,9 @@ def check(log_path, capture_path, iket):
 
 # ---- Running them ----
 
+# Seconds that a case may take. Under sanitizers the software device is slow.
+LIMITS = {"gpu": 90, "sim": 300}
+
 
 def alone(iket, device):
     """The environment in which a program finds the device without `iket profile`."""
@@ -345,18 +348,19 @@ def alone(iket, device):
 def record(case, arguments):
     """Runs a case under `iket profile`; returns its log and capture, or says why there is none."""
     options, neighbour = CASES[case]
+    limit = LIMITS[arguments.device]
     folder, log = os.path.join(arguments.out, case), os.path.join(arguments.out, case + ".log")
     beside = None
     if neighbour:
-        beside = subprocess.Popen([arguments.oracle, "--neighbour", "100"],
+        beside = subprocess.Popen([arguments.oracle, "--neighbour", str(limit + 10)],
                                   env=alone(arguments.iket, arguments.device))
     try:
         done = subprocess.run(
             [arguments.iket, "profile", "-o", folder, "--clobber", "--export", "none", "--device",
              arguments.device, *options, "--", arguments.oracle, case, log],
-            check=False, timeout=90, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            check=False, timeout=limit, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     except subprocess.TimeoutExpired:
-        return f"case {case}: no end after 90 s", None, None
+        return f"case {case}: no end after {limit} s", None, None
     finally:
         if beside:
             alone_too_soon = beside.poll()

@@ -162,6 +162,8 @@ class Newcomer(unittest.TestCase):
         report = self.report(capture)
         self.assertTrue(report["trust"]["simulated"])
         self.assertEqual([(mark["name"], mark["n"]) for mark in report["marks"]], [("worked", 4)])
+        with open(capture.replace(".iketcap", ".pftrace"), "rb") as file:
+            self.assertIn(b"IKET (software device: no measurement)", file.read())
 
     def test_a_program_without_marks(self):
         code, out, err = self.app("plain.cubin")
