@@ -1,6 +1,7 @@
 // Limits of a context: the stack of a thread, the heap of malloc, what is kept of printf.
 #include <gtest/gtest.h>
 
+#include "sim/print_fifo.h"
 #include "sim/testing.h"
 
 namespace iket::sim::testing {
@@ -57,12 +58,31 @@ TEST(Limits, MallocGivesNullBeyondTheHeap) {
 TEST(Limits, TheLatestPrintsAreKept) {
   std::string printed;
   Device device({.print = [&](std::string_view text) { printed += text; }});
-  device.printf_bytes = 100;
+  device.printf_bytes = 10 * PrintFifo::kLeastBytes;
   EXPECT_RUNS(device.Launch(device.Load("kernels.cubin"), "Chatter", {1}, {1}, 0, 10000));
   EXPECT_EQ(device.statistics.printf_overwritten, 9990u);
   EXPECT_EQ(printed.size(), 100u);
   EXPECT_EQ(printed.substr(0, 10), "line 9990\n");
   EXPECT_EQ(printed.substr(90), "line 9999\n");
+}
+
+TEST(Limits, TextsTakeTheirLengthAndAtLeastSomething) {
+  PrintFifo fifo(100);
+  fifo.Add(std::string(60, 'a'));
+  fifo.Add("b");
+  PrintFifo::Contents contents = fifo.Take();
+  EXPECT_EQ(contents.texts.size(), 2u);
+  EXPECT_EQ(contents.overwritten, 0u);
+  for (int i = 0; i < 3; ++i) fifo.Add("c");
+  fifo.Add("d");  // 128 bytes
+  contents = fifo.Take();
+  EXPECT_EQ(contents.texts, (std::deque<std::string>{"c", "c", "d"}));
+  EXPECT_EQ(contents.overwritten, 1u);
+  fifo.Add("e");
+  fifo.Add(std::string(101, 'f'));  // more than there is
+  contents = fifo.Take();
+  EXPECT_TRUE(contents.texts.empty());
+  EXPECT_EQ(contents.overwritten, 2u);
 }
 
 TEST(Limits, KernelsSayWhatTheyUse) {

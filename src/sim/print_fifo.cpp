@@ -6,7 +6,9 @@
 namespace iket::sim {
 namespace {
 
-uint64_t SizeOf(const std::string& text) { return std::max<uint64_t>(text.size(), 1); }
+uint64_t SizeOf(const std::string& text) {
+  return std::max<uint64_t>(text.size(), PrintFifo::kLeastBytes);
+}
 
 }  // namespace
 

@@ -18,7 +18,9 @@ class PrintFifo {
   PrintFifo(const PrintFifo&) = delete;
   PrintFifo& operator=(const PrintFifo&) = delete;
 
-  // What one call has printed. It takes its length, and at least one byte.
+  // What one call has printed. It takes its length, and at least kLeastBytes: what keeping a short
+  // text costs.
+  static constexpr uint64_t kLeastBytes = 32;
   void Add(std::string text);
 
   struct Contents {

@@ -171,5 +171,5 @@ extern "C" __global__ void Hoard(uint32_t* out, uint32_t bytes, uint32_t most) {
 }
 
 extern "C" __global__ void Chatter(int lines) {
-  for (int i = 0; i < lines; ++i) printf("line %04d\n", i);  // 10 bytes each
+  for (int i = 0; i < lines; ++i) printf("line %04d\n", i);
 }

@@ -96,7 +96,7 @@ TEST_F(Limits, AKnownFrameRaisesTheStack) {
 }
 
 TEST_F(Limits, BufferOfPrintf) {
-  ASSERT_CU(CU(cuCtxSetLimit)(CU_LIMIT_PRINTF_FIFO_SIZE, 1000));
+  ASSERT_CU(CU(cuCtxSetLimit)(CU_LIMIT_PRINTF_FIFO_SIZE, 3200));
   ::testing::internal::CaptureStdout();
   ::testing::internal::CaptureStderr();
   ASSERT_CU(Launch("Chatter", 5000));
