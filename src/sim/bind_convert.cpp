@@ -187,7 +187,7 @@ bool BindSource(Op& op) {
 
 }  // namespace
 
-bool BindConvert(Op& op) {
+bool IKET_SIM_ISA::BindConvert(Op& op) {
   switch (op.word.base_opcode()) {
     case 0x104:
     case 0x110:

@@ -12,14 +12,17 @@
 #include <vector>
 
 #include "sim/device_model.h"
+#include "sim/dim3.h"
 #include "sim/fault.h"
-#include "sim/image.h"
-#include "sim/print_fifo.h"
 #include "sim/warp.h"
 
 namespace iket::sim {
 
+class AddressSpace;
 class Heap;
+class Image;
+class PrintFifo;
+struct Kernel;
 
 // Generic addresses of the windows onto shared and local memory: far from any device address.
 inline constexpr uint32_t kSharedWindowHigh = 0x00001000;
@@ -31,14 +34,12 @@ inline constexpr uint32_t kReservedShared = 1024;
 
 // What all CTAs of a launch share. Lives until the last of them is gone.
 struct Launch {
-  explicit Launch(uint64_t printf_bytes) : printed(printf_bytes) {}
-
   const Kernel* kernel = nullptr;
   const Image* image = nullptr;
   const DeviceModel* model = nullptr;
   AddressSpace* space = nullptr;
   Heap* heap = nullptr;  // may be null
-  PrintFifo printed;
+  PrintFifo* printed = nullptr;
   Dim3 grid, block;
   uint32_t threads = 0;
   uint32_t warps = 0;         // a CTA
@@ -46,6 +47,7 @@ struct Launch {
   uint32_t local_bytes = 0;   // a thread
   uint32_t registers = 0;     // a CTA, as a SM counts them
   uint64_t grid_id = 0;
+  uint64_t code_base = 0;  // address of the first instruction
   std::vector<std::byte> constants0;
   uint64_t next_cta = 0;  // guarded by the machine's mutex, as is `left`
   uint64_t left = 0;

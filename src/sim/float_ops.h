@@ -16,7 +16,10 @@ inline double AsDouble(uint64_t bits) { return std::bit_cast<double>(bits); }
 inline uint64_t AsBits(double value) { return std::bit_cast<uint64_t>(value); }
 
 // A result: every NaN is the same one.
-inline uint32_t Canonical(float value) { return value != value ? kCanonicalNan : AsBits(value); }
+inline uint32_t Canonical(float value) {
+  const uint32_t bits = AsBits(value);
+  return (bits & 0x7fffffff) > 0x7f800000 ? kCanonicalNan : bits;
+}
 inline uint32_t Flush(uint32_t bits) { return (bits & 0x7f800000) == 0 ? bits & 0x80000000 : bits; }
 inline uint32_t Saturate(uint32_t bits) {
   const float value = AsFloat(bits);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "sim/cta.h"
+#include "sim/print_fifo.h"
 #include "sim/sm.h"
 
 namespace iket::sim {
@@ -180,12 +181,15 @@ std::optional<Fault> Machine::Impl::Run(const LaunchConfig& config, const std::s
                  .message = fmt::format("{}: cannot launch {}", kernel.name, *why),
                  .kernel = kernel.name};
   }
-  auto launch = std::make_shared<Launch>(config.printf_bytes);
+  auto launch = std::make_shared<Launch>();
+  PrintFifo printed(config.printf_bytes);
   launch->kernel = &kernel;
   launch->image = kernel.image;
+  launch->code_base = kernel.image->code_base();
   launch->model = &model;
   launch->space = &space;
   launch->heap = config.heap;
+  launch->printed = &printed;
   launch->grid = config.grid;
   launch->block = config.block;
   launch->threads = static_cast<uint32_t>(config.block.count());
@@ -248,10 +252,10 @@ std::optional<Fault> Machine::Impl::Run(const LaunchConfig& config, const std::s
   work.notify_all();
   finished.wait(lock, [&] { return launch->left == 0; });
   lock.unlock();
-  const PrintFifo::Contents printed = launch->printed.Take();
-  for (const std::string& text : printed.texts) options.print(text);
+  const PrintFifo::Contents contents = printed.Take();
+  for (const std::string& text : contents.texts) options.print(text);
   if (statistics != nullptr) {
-    statistics->printf_overwritten = printed.overwritten;
+    statistics->printf_overwritten = contents.overwritten;
     statistics->warp_instructions = launch->instructions;
     statistics->cycles = launch->end_time - launch->start_time;
   }

@@ -85,21 +85,4 @@ std::byte* Access(Warp& warp, Space space, uint32_t lane, uint64_t address, uint
   return bytes;
 }
 
-void Addresses(Warp& warp, const Op& op, const Addressing& how, uint64_t (&out)[kLanes]) {
-  uint64_t base = static_cast<uint64_t>(how.offset);
-  if (how.uniform) {
-    base += warp.uniform[how.uniform_register];
-    if (how.wide || op.word.Bits(72, 1) != 0) {
-      base +=
-          how.uniform_register >= 62 ? 0 : uint64_t{warp.uniform[how.uniform_register + 1u]} << 32;
-    }
-  }
-  const Wide a = WideRow(warp, op.a);
-  if (how.wide) {
-    for (uint32_t i = 0; i < kLanes; ++i) out[i] = a[i] + base;
-  } else {
-    for (uint32_t i = 0; i < kLanes; ++i) out[i] = a.low[i] + base;
-  }
-}
-
 }  // namespace iket::sim

@@ -8,7 +8,9 @@
 
 #include "sim/cta.h"
 #include "sim/heap.h"
+#include "sim/image.h"
 #include "sim/memory_access.h"
+#include "sim/print_fifo.h"
 
 namespace iket::sim {
 namespace {
@@ -22,7 +24,7 @@ uint64_t Argument(Warp& warp, uint32_t lane, uint32_t word) {
          warp.Register(kFirstArgument + word, lane);
 }
 void Return(Warp& warp) {
-  const uint64_t base = warp.launch->image->code_base();
+  const uint64_t base = warp.launch->code_base;
   uint32_t left = warp.exec;
   const uint32_t all = warp.exec;
   while (left != 0) {
@@ -171,7 +173,7 @@ void Vprintf(Warp& warp, const Op&) {
   ForLanes(warp, [&](uint32_t lane) {
     const std::string format = Text(warp, lane, Argument(warp, lane, 0));
     Formatter formatter(warp, lane, Argument(warp, lane, 2));
-    warp.launch->printed.Add(formatter.Format(format));
+    warp.launch->printed->Add(formatter.Format(format));
     warp.Register(kFirstArgument, lane) = static_cast<uint32_t>(formatter.count());
   });
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "sim/cta.h"
+#include "sim/image.h"
 
 namespace iket::sim {
 
@@ -17,8 +18,10 @@ uint32_t Warp::Constant(uint32_t bank, uint32_t offset) {
   return value;
 }
 
-void Warp::Start(uint32_t rows, uint32_t lanes, uint32_t entry) {
-  registers_ = std::make_unique<uint32_t[]>(size_t{rows} * kLanes);
+void Warp::Start(std::unique_ptr<uint32_t[]> registers, uint32_t rows, uint32_t lanes,
+                 uint32_t entry) {
+  registers_ = std::move(registers);
+  std::fill_n(registers_.get(), size_t{rows} * kLanes, 0);
   predicate.fill(0);
   predicate[7] = kAllLanes;
   uniform.fill(0);
@@ -146,6 +149,11 @@ void Warp::Raise(Fault::Kind kind, uint32_t lane, uint64_t address, std::string 
                               launch->kernel->name, place.offset, inside, cta->id[0], cta->id[1],
                               cta->id[2], number, lane, FaultKindName(kind), what);
   launch->Fail(std::move(fault));
+}
+
+void Warp::RaiseInvalidPc(uint64_t address) {
+  Raise(Fault::Kind::kInvalidPc, FirstLane(), address,
+        fmt::format("a jump to {:#x}, where there is no code of this module", address));
 }
 
 std::byte* Warp::Local(uint32_t lane, uint64_t address, uint32_t size) {
