@@ -28,13 +28,15 @@ struct Line {
   Exported file;
   uint64_t warps = 0;
   uint64_t events = 0;
+  bool simulated = false;
 };
 
 void PrintLines(const std::vector<Line>& lines, bool as_json) {
   if (!as_json) {
     for (const Line& line : lines) {
-      Print(fmt::format("{}: {}, {}, {}\n", line.file.path, Bytes(line.file.bytes),
-                        Counted(line.warps, "warp"), Counted(line.events, "event")));
+      Print(fmt::format("{}: {}, {}, {}{}\n", line.file.path, Bytes(line.file.bytes),
+                        Counted(line.warps, "warp"), Counted(line.events, "event"),
+                        line.simulated ? ", of a software device: no measurement" : ""));
     }
     return;
   }
@@ -49,6 +51,7 @@ void PrintLines(const std::vector<Line>& lines, bool as_json) {
       json.Member("bytes", line.file.bytes);
       json.Member("warps", line.warps);
       json.Member("events", line.events);
+      json.Member("simulated", line.simulated);
     }
   }
   Print(json.text() + "\n");
@@ -88,7 +91,8 @@ Result<int> Export(const Options& options) {
       failed(file.error());
       continue;
     }
-    lines.push_back({capture, *file, loaded->model.warps.size(), loaded->model.events.size()});
+    lines.push_back({capture, *file, loaded->model.warps.size(), loaded->model.events.size(),
+                     Simulated(*loaded)});
   }
   PrintLines(lines, options.json);
   return code;

@@ -99,11 +99,15 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
     code = std::max(code, file_code);
   }
   if (outcome->captures.empty()) {
-    const std::string no_gpu = supervisor::WhyNoGpu(run.driver);
-    PrintError("nothing was recorded: " +
-               (no_gpu.empty() ? "no process loaded GPU code that could be traced; is the program "
-                                 "built with IKET_ENABLE?"
-                               : no_gpu));
+    std::string why = supervisor::WhyNoGpu(run.driver);
+    if (why.empty()) {
+      why =
+          "no process loaded GPU code that could be traced; is the program built with IKET_ENABLE";
+      why += options.device == "sim" ? ", and does it use the driver API or NVRTC? <<<>>> programs "
+                                       "do not run on the software device"
+                                     : "?";
+    }
+    PrintError("nothing was recorded: " + why);
   }
   if (options.json || !outcome->captures.empty()) {
     const std::string text = options.json ? summary.Json() + "\n" : summary.Text();

@@ -1,5 +1,6 @@
 #include "export/trace_json.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -223,6 +224,8 @@ class Writer {
         auto devices = json_.Array("devices");
         for (const trace::Device& device : model_.devices) json_.Value(model_.String(device.name));
       }
+      // Of a software device: times are a model's, nothing here is a measurement.
+      json_.Member("simulated", std::ranges::any_of(model_.devices, &trace::Device::simulated));
       json_.Member("processId", model_.process_id);
       json_.Member("command", model_.String(model_.command));
       json_.Member("damage", model_.String(model_.damage));

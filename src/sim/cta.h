@@ -6,11 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "sim/device_model.h"
@@ -23,6 +21,7 @@ namespace iket::sim {
 class AddressSpace;
 class Heap;
 class Image;
+class PrintFifo;
 struct Kernel;
 
 // Generic addresses of the windows onto shared and local memory: far from any device address.
@@ -39,8 +38,8 @@ struct Launch {
   const Image* image = nullptr;
   const DeviceModel* model = nullptr;
   AddressSpace* space = nullptr;
-  Heap* heap = nullptr;
-  const std::function<void(std::string_view)>* print = nullptr;
+  Heap* heap = nullptr;  // may be null
+  PrintFifo* printed = nullptr;
   Dim3 grid, block;
   uint32_t threads = 0;
   uint32_t warps = 0;         // a CTA

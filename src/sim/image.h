@@ -45,6 +45,8 @@ struct Kernel {
   Dim3 required_block{0, 0, 0};         // .reqntid; 0: none
   Dim3 required_cluster{0, 0, 0};       // .reqnctapercluster; 0: none
   uint32_t constant_bytes = 0;          // of user constants of its module
+  bool uses_printf = false;             // it, or what it calls
+  bool uses_heap = false;               // malloc or free
 };
 
 struct Global {

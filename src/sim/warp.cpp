@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "sim/cta.h"
@@ -158,7 +159,11 @@ void Warp::RaiseInvalidPc(uint64_t address) {
 std::byte* Warp::Local(uint32_t lane, uint64_t address, uint32_t size) {
   const uint32_t bytes = launch->local_bytes;
   if (address > bytes || size > bytes - address) return nullptr;
-  if (local_ == nullptr) local_ = std::make_unique<std::byte[]>(size_t{bytes} * kLanes);
+  if (local_ == nullptr) {
+    // calloc and not new: of large pieces only what is touched takes memory.
+    local_.reset(static_cast<std::byte*>(std::calloc(kLanes, bytes)));
+    if (local_ == nullptr) return nullptr;
+  }
   return local_.get() + size_t{lane} * bytes + address;
 }
 

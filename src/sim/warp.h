@@ -12,6 +12,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -181,7 +182,10 @@ class Warp {
 
  private:
   std::unique_ptr<uint32_t[]> registers_;
-  std::unique_ptr<std::byte[]> local_;
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<std::byte[], Free> local_;
 };
 
 }  // namespace iket::sim

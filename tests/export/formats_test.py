@@ -78,6 +78,7 @@ class FormatsTest(unittest.TestCase):
 
     def check(self, model, trace):
         self.check_keys(trace)
+        self.assertIs(trace["meta"]["iket"]["simulated"], model["simulated"])
         names = trace["stringTable"]
         self.assertEqual(len(trace["launches"]), len(model["launches"]))
         expected, got = collections.Counter(), collections.Counter()
@@ -127,6 +128,12 @@ class FormatsTest(unittest.TestCase):
             with self.subTest(seed=seed), tempfile.TemporaryDirectory() as folder:
                 _, model, trace = self.make(folder, "synthetic", seed, 3, 8, 60, 1000)
                 self.check(model, trace)
+
+    def test_a_software_device(self):
+        with tempfile.TemporaryDirectory() as folder:
+            _, model, trace = self.make(folder, "simulated", 1, 3, 8, 60, 1000)
+            self.check(model, trace)
+            self.assertIs(trace["meta"]["iket"]["simulated"], True)
 
     def test_rings_with_random_words(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -4,6 +4,8 @@
 //
 //   dump_model capture FILE EDGES_PER_WINDOW OUT
 //   dump_model noisy SEED EDGES_PER_WINDOW OUT          rings with random words in them
+//   dump_model simulated SEED LAUNCHES CTAS EVENTS_PER_WARP EDGES_PER_WINDOW OUT
+//                                                       synthetic, of a software device
 //
 // makes OUT.pftrace with windows of that many edges, OUT.<format> for all other formats, and
 // OUT.json. The last is what the model says, with as little thought as
@@ -144,6 +146,7 @@ std::string Dump(const trace::Model& model) {
   JsonWriter json;
   {
     auto object = json.Object();
+    json.Member("simulated", model.devices[0].simulated);
     {
       auto array = json.Array("launches");
       for (const auto& launch : model.launches) WriteLaunch(json, model, launch);
@@ -232,11 +235,13 @@ Result<trace::Model> ModelOf(int argc, char** argv) {
     return trace::Decode(*reader);
   }
   if (kind == "noisy" && argc == 5) return NoisyModel(Number(argv[2]));
-  if (kind == "synthetic" && argc == 8) {
-    return iket::exporter::MakeSyntheticModel({.seed = Number(argv[2]),
-                                               .launches = Number(argv[3]),
-                                               .ctas = Number(argv[4]),
-                                               .events_per_warp = Number(argv[5])});
+  if ((kind == "synthetic" || kind == "simulated") && argc == 8) {
+    trace::Model model = iket::exporter::MakeSyntheticModel({.seed = Number(argv[2]),
+                                                             .launches = Number(argv[3]),
+                                                             .ctas = Number(argv[4]),
+                                                             .events_per_warp = Number(argv[5])});
+    model.devices[0].simulated = kind == "simulated";
+    return model;
   }
   return iket::Fail(iket::ErrorKind::kUsage, "see the head of the source");
 }
