@@ -13,6 +13,8 @@ namespace iket::sim {
 
 // `index`: of the instruction in its image; relative branches are resolved with it.
 Op BindInstruction(const sass::Instruction& word, uint32_t index);
+// False if all that the operation does is end the launch.
+bool Executes(const Op& op);
 
 // The classes. Each returns false for a word that is not one of its own, and else sets op.run (to
 // null if it knows the opcode but not this variant of it) and the operands.

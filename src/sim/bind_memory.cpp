@@ -112,11 +112,13 @@ void Store(Warp& warp, const Op& op) {
 // LDGSTS: from global memory to shared memory; done at once, so that waiting for it is no work.
 // Lanes that its predicate leaves out get zeros.
 void Ldgsts(Warp& warp, const Op& op) {
-  // The shared address stands in the register at 16, the global one in the pair at 24.
+  // The shared address stands in the register at 16, with an offset at 44; the global one in the
+  // pair at 24, with an offset at 32.
   const uint32_t* const to = warp.Row(op.b.row);
   const Wide from = WideRow(warp, op.a);
   const uint32_t size = SizeOf(Bits(op, 73, 3));
   const uint32_t copied = PredicateAt(warp, op, 87);
+  const auto ahead = static_cast<uint64_t>(static_cast<int32_t>(Bits(op, 32, 12) << 20) >> 20);
   for (uint32_t mask = warp.exec; mask != 0; mask &= mask - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(mask));
     const uint32_t offset = to[lane] + static_cast<uint32_t>(op.immediate);
@@ -126,7 +128,8 @@ void Ldgsts(Warp& warp, const Op& op) {
       std::memset(target, 0, size);
       continue;
     }
-    const std::byte* const source = Access(warp, Space::kGlobal, lane, from[lane], size, false);
+    const std::byte* const source =
+        Access(warp, Space::kGlobal, lane, from[lane] + ahead, size, false);
     if (source == nullptr) return;
     std::memcpy(target, source, size);
   }
@@ -138,12 +141,16 @@ void Fence(Warp& warp, const Op&) {
 }
 void Nothing(Warp&, const Op&) {}
 
-// QSPC: which space a generic address is of. Bits 76..78 say which is asked for.
+// QSPC: which space a generic address is of. The space asked for: 0 global, 1 local, 2 shared, 3
+// shared memory of a cluster, which is one CTA here.
 void Qspc(Warp& warp, const Op& op) {
+  const uint32_t asked = Bits(op, 73, 2);
   const Wide a = WideRow(warp, op.a);
   uint32_t inside = 0;
   for (uint32_t i = 0; i < kLanes; ++i) {
-    inside |= uint32_t{a[i] - kSharedWindow < kWindowBytes} << i;
+    const bool shared = a[i] - kSharedWindow < kWindowBytes;
+    const bool local = a[i] - kLocalWindow < kWindowBytes;
+    inside |= uint32_t{asked == 0 ? !shared && !local : asked == 1 ? local : shared} << i;
   }
   LaneWords out;
   out.v.fill(0);
@@ -203,11 +210,8 @@ bool BindMemory(Op& op) {
       BindStore<Space::kShared>(op);
       return true;
     case 0xfae:
-      // Known: 4, 8 and 16 bytes, a 64-bit global address under a descriptor, the shared address's
-      // offset at 44.
-      if (!uniform || !Bit(op, 76) || Bits(op, 73, 3) < 4 || Bits(op, 32, 12) != 0) {
-        return true;
-      }
+      // Known: 4, 8 and 16 bytes, a 64-bit global address under a descriptor.
+      if (!uniform || !Bit(op, 76) || Bits(op, 73, 3) < 4) return true;
       op.b = {.row = SourceRow(Bits(op, 16, 8))};
       op.a = SourceRow(Bits(op, 24, 8));
       op.latency = Latency::kGlobal;
@@ -228,8 +232,7 @@ bool BindMemory(Op& op) {
     case 0x3aa:
       op.d = TargetRow(Bits(op, 16, 8));
       op.a = SourceRow(Bits(op, 24, 8));
-      // .S, and .D for the shared memory of a cluster, which is one CTA here.
-      if (Bits(op, 72, 4) == 5 || Bits(op, 72, 4) == 7) op.run = Qspc;
+      if (Bit(op, 72) && !Bit(op, 75)) op.run = Qspc;  // .E: addresses of 64 bits
       return true;
     default:
       return false;

@@ -202,7 +202,7 @@ bool BindWarpwide(Op& op) {
     case 0x3c2:
       op.d = static_cast<uint16_t>(Bits(op, 16, 6));
       op.a = SourceRow(Bits(op, 24, 8));
-      op.run = R2ur;
+      if (!Bit(op, 84)) op.run = R2ur;  // .OR joins the predicate with another; not compared yet
       return true;
     default:
       return false;
