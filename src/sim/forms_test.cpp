@@ -138,6 +138,23 @@ TEST(Forms, SpacesAndAtomicsOfGenericAddresses) {
   }
 }
 
+TEST(Forms, BarriersOfTheGrid) {
+  Device device;
+  const uint32_t ctas = 300;
+  const uint64_t words = device.Upload(std::vector<uint32_t>(ctas));
+  const uint64_t sums = device.Upload(std::vector<uint32_t>(ctas));
+  const Image& image = device.Load("forms.cubin");
+  device.cooperative = true;
+  EXPECT_RUNS(device.Launch(image, "GridSync", {ctas}, {32}, 0, words, sums));
+  const uint32_t expected = 4 * (ctas * (ctas - 1) / 2) + ctas * (0 + 1 + 2 + 3);
+  EXPECT_EQ(device.Download<uint32_t>(sums, ctas), std::vector<uint32_t>(ctas, expected));
+  // Another launch has no such barrier, which the compiled code looks for.
+  device.cooperative = false;
+  const auto fault = device.Launch(image, "GridSync", {ctas}, {32}, 0, words, sums);
+  ASSERT_TRUE(fault.has_value());
+  EXPECT_EQ(fault->kind, Fault::Kind::kTrap) << fault->message;
+}
+
 // Words that nvcc makes only in large kernels, run by themselves.
 struct OneWord {
   explicit OneWord(uint64_t high, uint64_t low) : op(BindInstruction({low, high}, 0)) {

@@ -74,6 +74,7 @@ class Device {
     config.dynamic_shared = dynamic_shared;
     config.params = params;
     config.grid_id = ++launches;
+    config.cooperative = cooperative;
     return machine.Run(config, {}, &statistics);
   }
 
@@ -82,6 +83,7 @@ class Device {
   Machine machine;
   LaunchStatistics statistics;
   uint64_t launches = 0;
+  bool cooperative = false;  // of the launches to come
 };
 
 #define EXPECT_RUNS(expression)                                          \

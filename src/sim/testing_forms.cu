@@ -1,5 +1,6 @@
 // Instructions that kernels of others have and ours have not, for forms_test.cpp and
 // decode_test.cpp.
+#include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -95,6 +96,20 @@ extern "C" __global__ void Generic(double* global, uint32_t* out) {
   __syncthreads();
   out[threadIdx.x] = said;
   if (threadIdx.x == 0) global[1] = shared;
+}
+
+// Each CTA adds up what all of them wrote before the first barrier of the grid, four times over.
+extern "C" __global__ void GridSync(uint32_t* words, uint32_t* sums) {
+  const auto grid = cooperative_groups::this_grid();
+  for (uint32_t turn = 0; turn < 4; ++turn) {
+    if (threadIdx.x == 0) words[blockIdx.x] = blockIdx.x + turn;
+    grid.sync();
+    uint32_t sum = 0;
+    for (uint32_t i = threadIdx.x; i < gridDim.x; i += 32) sum += words[i];
+    sum = __reduce_add_sync(~0u, sum);
+    grid.sync();
+    if (threadIdx.x == 0) sums[blockIdx.x] = turn == 0 ? sum : sums[blockIdx.x] + sum;
+  }
 }
 
 // ---- what the software device refuses, by its name ----------------------------------------------
