@@ -20,7 +20,7 @@ std::vector<std::byte> Forms() { return ReadFile(IKET_BINARY_DIR "/src/sim/forms
 TEST(Coverage, NamesWhatIsRefused) {
   Coverage coverage;
   ASSERT_TRUE(coverage.Add(UntrustedBytes(Forms()), "forms.cubin"));
-  EXPECT_EQ(coverage.kernels(), 8u);
+  EXPECT_EQ(coverage.kernels(), 9u);
   EXPECT_GT(coverage.nops(), 0u);
   EXPECT_LT(coverage.nops(), coverage.words());
   EXPECT_EQ(coverage.unknown(), 0u);

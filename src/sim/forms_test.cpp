@@ -155,6 +155,31 @@ TEST(Forms, BarriersOfTheGrid) {
   EXPECT_EQ(fault->kind, Fault::Kind::kTrap) << fault->message;
 }
 
+struct Many {
+  uint32_t words[8000];
+};
+
+TEST(Forms, ALargeParameter) {
+  Device device;
+  const Image& image = device.Load("forms.cubin");
+  const Kernel* const kernel = image.FindKernel("LargeParameter");
+  ASSERT_NE(kernel, nullptr);
+  ASSERT_EQ(kernel->params.size(), 2u);
+  EXPECT_EQ(kernel->params[0].size, sizeof(Many));
+  EXPECT_EQ(kernel->params[1].offset, sizeof(Many));
+  EXPECT_EQ(kernel->params[1].size, 8u);
+  Many many{};
+  for (uint32_t i = 0; i < 8000; ++i) many.words[i] = i * 3;
+  const uint64_t out = device.Upload(std::vector<uint32_t>(8000));
+  struct {
+    Many many;
+    uint64_t out;
+  } params{many, out};
+  EXPECT_RUNS(device.Launch(image, "LargeParameter", {1}, {32}, 0, params));
+  const auto result = device.Download<uint32_t>(out, 8000);
+  for (uint32_t i = 0; i < 8000; ++i) ASSERT_EQ(result[i], i * 3 + 1) << i;
+}
+
 // Words that nvcc makes only in large kernels, run by themselves.
 struct OneWord {
   explicit OneWord(uint64_t high, uint64_t low) : op(BindInstruction({low, high}, 0)) {

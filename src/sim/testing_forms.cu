@@ -112,6 +112,14 @@ extern "C" __global__ void GridSync(uint32_t* words, uint32_t* sums) {
   }
 }
 
+// More than the 4 KiB of parameters that there were up to CUDA 12.0.
+struct Many {
+  uint32_t words[8000];
+};
+extern "C" __global__ void LargeParameter(const __grid_constant__ Many many, uint32_t* out) {
+  for (unsigned i = threadIdx.x; i < 8000; i += 32) out[i] = many.words[i] + 1;
+}
+
 // ---- what the software device refuses, by its name ----------------------------------------------
 extern "C" __global__ void Textures(cudaTextureObject_t t, cudaSurfaceObject_t s, float* out) {
   const auto x = static_cast<float>(threadIdx.x), y = static_cast<float>(threadIdx.y);
