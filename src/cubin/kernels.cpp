@@ -49,11 +49,14 @@ Result<ParameterLayout> Parameters(const Image& image, uint32_t code_section) {
       const uint32_t bank = attribute->Word(1).value_or(0);
       layout.base = bank & 0xffff;
       layout.size = bank >> 16;
-    } else if (attribute->Is(AttributeCode::kKernelParam)) {
+    } else if (attribute->Is(AttributeCode::kKernelParam) ||
+               attribute->Is(AttributeCode::kKernelParamV2)) {
       const auto place = attribute->Word(1);
       const auto shape = attribute->Word(2);
       if (!place || !shape) continue;
-      layout.parameters.push_back({*place & 0xffff, *place >> 16, *shape >> 18});
+      const bool large = attribute->Is(AttributeCode::kKernelParamV2);
+      layout.parameters.push_back(
+          {*place & 0xffff, *place >> 16, large ? *shape & 0xffff : *shape >> 18});
     }
   }
   if (reader.failed()) {

@@ -45,6 +45,7 @@ enum class AttributeCode : uint8_t {
   kExplicitCluster = 0x3e,
   kMaxClusterRank = 0x3f,
   kReservedSmemUsed = 0x41,
+  kKernelParamV2 = 0x45,  // where one is large: {index, ordinal | offset << 16, size | ... << 16}
   kSyscallOffsets = 0x46,
   kNumBarriers = 0x4c,
   kRegReconfig = 0x54,  // the kernel executes setmaxnreg

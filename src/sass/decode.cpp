@@ -52,6 +52,9 @@ class Printer {
           ++c;
           if (Bits(77, 2) == 2) Operand(*c);
           break;
+        case '=':  // the register at 32 if it is not RZ
+          if (Bits(32, 8) != kRegisterZero) Add(R(32));
+          break;
         case ':':  // what an extended form has besides
           ++c;
           Extended(*c);
@@ -117,7 +120,7 @@ class Printer {
   std::string Global(uint32_t uniform_at) const {
     const bool uniform = word_.is_uniform_form();
     const bool atomic = uniform_at == 64 && (Bits(71, 1) != 0 || Bits(70, 1) != 0);
-    const std::string offset = Bits(0, 12) == 0xfae ? "" : Offset(40, 24);
+    const std::string offset = Bits(0, 12) == 0xfae ? Offset(32, 12) : Offset(40, 24);
     if (!uniform) return fmt::format("[{}{}]", R(24), offset);
     if (Bits(76, 1) != 0 || atomic)
       return fmt::format("desc[{}][{}{}]", U(uniform_at), R(24), offset);
@@ -218,6 +221,8 @@ class Printer {
         return Add(P(68, "UP", true));
       case 'R':
         return Add("PR");
+      case 'U':
+        return Add("UPR");
       case 'i':
         return Add(Immediate());
       case 'r':
@@ -228,6 +233,9 @@ class Printer {
                        ? Constant()
                        : fmt::format("c[{:#x}][{}{}]", Bits(54, 5), R(24),
                                      Bits(38, 16) == 0 ? "" : fmt::format("+{:#x}", Bits(38, 16))));
+      case 'K':
+        return Add(fmt::format("c[{:#x}][{}{}]", Bits(54, 5), U(24),
+                               Bits(38, 16) == 0 ? "" : fmt::format("+{:#x}", Bits(38, 16))));
       case 'n':
         return Add(Global(32));
       case 'N':
@@ -238,8 +246,14 @@ class Printer {
         return Add(Window(64));
       case 'g':
         return Add(fmt::format("[{}{}]", R(16), Offset(44, 20)));
+      case 'm':
+        return Add(fmt::format("[{}]", R(24)));
+      case 'u':
+        return Add(U(40));
       case '3':
         return Add(fmt::format("[{}{}]", U(24), Offset(40, 24)));
+      case '4':
+        return Add(fmt::format("[{}]", U(32)));
       case 'o':
         if (Bits(87, 4) != 7) Add(P(87, "P", true));
         if (word_.is_uniform_form()) Add(U(24));

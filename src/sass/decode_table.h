@@ -15,6 +15,7 @@ inline constexpr OpcodeRow kOpcodeTable[] = {
     {0x9c3, false, "S2UR", "Dr"},
     {0xb82, false, "LDC", "dk"},
     {0xab9, false, "ULDC", "Dk"},
+    {0xabb, false, "ULDC", "DK"},
     {0x82, true, "UMOV", "DY"},
     {0x87, true, "USEL", "DAYS"},
     {0x96, true, "UPRMT", "DAEF"},
@@ -32,6 +33,7 @@ inline constexpr OpcodeRow kOpcodeTable[] = {
     {0x00f, true, "VIMNMX3", "daBCs"},
     {0x046, true, "VIADDMNMX", "daBCs"},
     {0x014, true, "VABSDIFF", "d?paBC"},
+    {0x015, true, "VABSDIFF4", "d?paBC"},
     {0x013, true, "IABS", "dX"},
     {0x026, true, "IDP", "daBC"},
     {0x090, true, "UIADD3", "D?P?QAEF:X"},
@@ -61,6 +63,7 @@ inline constexpr OpcodeRow kOpcodeTable[] = {
     {0x89c, false, "UPLOP3", "PQSTL"},
     {0x803, false, "P2R", "dRai"},
     {0x804, false, "R2P", "Rai"},
+    {0x883, false, "UP2UR", "DUAi"},
     // Floating point.
     {0x020, true, "FMUL", "daX"},
     {0x021, true, "FADD", "daX"},
@@ -136,6 +139,15 @@ inline constexpr OpcodeRow kOpcodeTable[] = {
     {0x9af, false, "LDGDEPBAR", ""},
     {0x91a, false, "DEPBAR", ""},
     {0x3aa, false, "QSPC", "pdw"},
+    {0x3ba, false, "UBLKCP", "43F"},
+    // Textures and surfaces.
+    {0xf60, false, "TEX", "cda=u"},
+    {0xf63, false, "TLD4", "cda=u"},
+    {0xf66, false, "TLD", "cda=u"},
+    {0xf6c, false, "TXD", "cda=u"},
+    {0xf6f, false, "TXQ", "cdau"},
+    {0xf99, false, "SULD", "dmu"},
+    {0xf9d, false, "SUST", "mbu"},
     // Control flow.
     {0x918, false, "NOP", ""},
     {0x801, false, "PMTRIG", "i"},
@@ -181,6 +193,8 @@ inline constexpr OpcodeRow kOpcodeTable[] = {
     {0x9b0, false, "ARRIVES", "v"},
     {0x5a7, false, "SYNCS", "pvb"},
     {0x9b1, false, "SYNCS", "v"},
+    {0x9c7, false, "UCGABAR_ARV", ""},
+    {0xdc7, false, "UCGABAR_WAIT", ""},
     // Matrices.
     {0x237, false, "IMMA", "dabc"},
     {0x23c, false, "HMMA", "dabc"},

@@ -113,4 +113,6 @@ Op BindInstruction(const sass::Instruction& word, uint32_t index) {
   return op;
 }
 
+bool Executes(const Op& op) { return op.run != Unsupported; }
+
 }  // namespace iket::sim

@@ -17,6 +17,8 @@ namespace iket::sim {
 
 // `index`: of the instruction in its image; relative branches are resolved with it.
 Op BindInstruction(const sass::Instruction& word, uint32_t index);
+// False if all that the operation does is end the launch.
+bool Executes(const Op& op);
 
 // Operands of ALU instructions, by their form (bits 9..11): fills d, a, b and c. False for a form
 // that does not exist.

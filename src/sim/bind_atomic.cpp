@@ -157,19 +157,17 @@ void DoAtomic(Warp& warp, const Op& op) {
   if (wide) warp.Write(op.d + 1u, high);
 }
 
-// ATOMS.CAST: compares and swaps, and says in d whether it did.
+// ATOM.CAST and ATOMS.CAST: compares and swaps, and says in d whether it did.
+template <Space kSpace>
 void DoCast(Warp& warp, const Op& op) {
   const bool wide = IsWide(AtomicOf(op).type);
   uint64_t addresses[kLanes];
-  Addressing how;
-  how.offset = static_cast<int32_t>(Bits(op, 40, 24) << 8) >> 8;
-  Addresses(warp, op, how, addresses);
+  AtomicAddresses<kSpace>(warp, op, addresses);
   const Wide b = WideRow(warp, op.b.row), c = WideRow(warp, op.c.row);
   LaneWords out;
   for (uint32_t mask = warp.exec; mask != 0; mask &= mask - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(mask));
-    std::byte* const at =
-        Access(warp, Space::kShared, lane, addresses[lane] & 0xffffffffu, wide ? 8 : 4, true);
+    std::byte* const at = Access(warp, kSpace, lane, addresses[lane], wide ? 8 : 4, true);
     if (at == nullptr) return;
     out.v[lane] = wide ? CompareAndSwap<uint64_t>(at, b[lane], c[lane]) == b[lane]
                        : CompareAndSwap<uint32_t>(at, b.low[lane], c.low[lane]) == b.low[lane];
@@ -250,7 +248,9 @@ void BindCompare(Op& op) {
   op.c = {.row = SourceRow(Bits(op, 64, 8))};
   Type type{};
   if (op.word.is_uniform_form() || !IntegerType(op, type)) return;
-  Set(op, type, Function::kCompare, DoAtomic<kSpace>);
+  const bool casts = Bit(op, 87);
+  if (casts && kSpace == Space::kGlobal) return;
+  Set(op, type, Function::kCompare, casts ? DoCast<kSpace> : DoAtomic<kSpace>);
 }
 
 }  // namespace
@@ -293,7 +293,6 @@ bool IKET_SIM_ISA::BindAtomic(Op& op) {
       return true;
     case 0x38d:
       BindCompare<Space::kShared>(op);
-      if (op.run != nullptr && Bit(op, 87)) op.run = DoCast;
       return true;
     case 0xf8c:
       op.latency = Latency::kShared;

@@ -45,20 +45,31 @@ void BarReduce(Warp& warp, const Op& op) {
 // ---- mbarriers ---------------------------------------------------------------------------------
 // The 64 bits, as the words show that compiled code initialises them with:
 //   1..20 arrivals that are missing, negated    43..62 the same at the start of a phase
-//   21..42 bytes that are missing               63 the phase
+//   21..42 transactions that are missing        63 the phase
 constexpr uint64_t kCountMask = (uint64_t{1} << 20) - 1;
-constexpr uint32_t kPendingAt = 1, kStartAt = 43, kBytesAt = 21;
-constexpr uint64_t kBytesMask = (uint64_t{1} << 22) - 1;
+constexpr uint32_t kPendingAt = 1, kStartAt = 43, kTransactionsAt = 21;
+constexpr uint64_t kTransactionsMask = (uint64_t{1} << 22) - 1;
 constexpr uint64_t kPhase = uint64_t{1} << 63;
 
-uint64_t ArriveOn(uint64_t state) {
-  const uint64_t pending = ((state >> kPendingAt & kCountMask) + 1) & kCountMask;
-  state = (state & ~(kCountMask << kPendingAt)) | pending << kPendingAt;
-  if (pending == 0 && (state >> kBytesAt & kBytesMask) == 0) {
+uint64_t EndPhaseIfDone(uint64_t state) {
+  if ((state >> kPendingAt & kCountMask) == 0 &&
+      (state >> kTransactionsAt & kTransactionsMask) == 0) {
     const uint64_t start = state >> kStartAt & kCountMask;
     state = (state ^ kPhase) | start << kPendingAt;
   }
   return state;
+}
+uint64_t ArriveOn(uint64_t state) {
+  const uint64_t pending = ((state >> kPendingAt & kCountMask) + 1) & kCountMask;
+  return EndPhaseIfDone((state & ~(kCountMask << kPendingAt)) | pending << kPendingAt);
+}
+uint64_t AddTransactions(uint64_t state, uint64_t count) {
+  const uint64_t missing = ((state >> kTransactionsAt) + count) & kTransactionsMask;
+  return (state & ~(kTransactionsMask << kTransactionsAt)) | missing << kTransactionsAt;
+}
+uint64_t ExpectOne(uint64_t state) { return AddTransactions(state, 1); }
+uint64_t CompleteOne(uint64_t state) {
+  return EndPhaseIfDone(AddTransactions(state, kTransactionsMask));
 }
 uint64_t MbarrierAddress(Warp& warp, const Op& op, uint32_t lane) {
   uint64_t address = warp.Row(op.a)[lane];
@@ -79,7 +90,8 @@ void SyncsExchange(Warp& warp, const Op& op) {
   warp.WriteUniform(op.d, static_cast<uint32_t>(old));
   warp.WriteUniform(op.d == 63 ? 63u : op.d + 1u, static_cast<uint32_t>(old >> 32));
 }
-// One arrival a lane.
+// One arrival, or transaction, a lane.
+template <uint64_t (*kChange)(uint64_t)>
 void SyncsArrive(Warp& warp, const Op& op) {
   LaneWords low, high;
   for (uint32_t mask = warp.exec; mask != 0; mask &= mask - 1) {
@@ -91,7 +103,7 @@ void SyncsArrive(Warp& warp, const Op& op) {
     std::memcpy(&state, at, sizeof state);
     low.v[lane] = static_cast<uint32_t>(state);
     high.v[lane] = static_cast<uint32_t>(state >> 32);
-    state = ArriveOn(state);
+    state = kChange(state);
     std::memcpy(at, &state, sizeof state);
   }
   WriteWide(warp, op.d, low, high);
@@ -149,19 +161,24 @@ bool IKET_SIM_ISA::BindBarrier(Op& op) {
       op.d = TargetRow(Bits(op, 16, 8));
       op.a = SourceRow(Bits(op, 24, 8));
       op.latency = Latency::kShared;
-      // .TRANS64.A1T0: one arrival, no bytes.
-      if (Bits(op, 72, 15) == 0x1000) op.run = SyncsArrive;
+      // .TRANS64.A1T0: one arrival. .RED.A0T1: one transaction more to wait for.
+      if (Bits(op, 72, 15) == 0x1000) op.run = SyncsArrive<ArriveOn>;
+      if (Bits(op, 72, 15) == 0x2004) op.run = SyncsArrive<ExpectOne>;
       return true;
     case 0x9b0:
       op.a = SourceRow(Bits(op, 24, 8));
-      // .LDGSTSBAR.64.ARVCNT: when the copies before it are done, which they are.
-      if (Bits(op, 72, 15) == 0xa) op.run = SyncsArrive;
+      // .LDGSTSBAR.64: when the copies before it are done, which they are, ARVCNT (bit 70) arrives,
+      // and TRANSCNT (bit 71) is the transaction that A0T1 announced.
+      if (Bits(op, 72, 15) == 0xa) {
+        if (Bits(op, 70, 2) == 1) op.run = SyncsArrive<ArriveOn>;
+        if (Bits(op, 70, 2) == 2) op.run = SyncsArrive<CompleteOne>;
+      }
       return true;
     case 0x5a7:
       op.a = SourceRow(Bits(op, 24, 8));
       op.b = {.row = SourceRow(Bits(op, 32, 8))};
       op.latency = Latency::kShared;
-      if (Bits(op, 72, 9) == 1) op.run = SyncsPhaseCheck;
+      if (Bits(op, 72, 9) <= 1) op.run = SyncsPhaseCheck;  // bit 72: .TRYWAIT, which may wait
       return true;
     case 0x9b1:
       op.run = Nothing;  // SYNCS.CCTL.IV

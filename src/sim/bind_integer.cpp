@@ -3,6 +3,7 @@
 
 #include "sim/bind.h"
 #include "sim/compare.h"
+#include "sim/half.h"
 #include "sim/lanes.h"
 
 namespace iket::sim {
@@ -303,6 +304,38 @@ void Vabsdiff(Warp& warp, const Op& op) {
   });
 }
 
+// VABSDIFF4: |a - b| of each byte; .ACC adds the four to c.
+template <bool kSigned, bool kAccumulate>
+void Vabsdiff4(Warp& warp, const Op& op) {
+  MapABC(warp, op, [](uint32_t a, uint32_t b, uint32_t c) {
+    uint32_t bytes = 0;
+    for (uint32_t i = 0; i < 32; i += 8) {
+      const auto ua = static_cast<uint8_t>(a >> i), ub = static_cast<uint8_t>(b >> i);
+      const int x = kSigned ? static_cast<int8_t>(ua) : ua;
+      const int y = kSigned ? static_cast<int8_t>(ub) : ub;
+      const auto difference = static_cast<uint32_t>(x < y ? y - x : x - y);
+      bytes |= difference << i;
+      c += difference;
+    }
+    return kAccumulate ? c : bytes;
+  });
+}
+// VIMNMX.16x2: the halves of a register, each for itself.
+template <typename Half>
+void Vimnmx16(Warp& warp, const Op& op) {
+  const uint32_t min = PredicateAt(warp, op, 87);
+  LaneWords scratch, out;
+  const uint32_t* const a = warp.Row(op.a);
+  const uint32_t* const b = warp.Words(op.b, scratch);
+  for (uint32_t i = 0; i < kLanes; ++i) {
+    const bool least = (min >> i & 1) != 0;
+    out.v[i] = MapHalves(a[i], b[i], [least](uint16_t x, uint16_t y) {
+      return (static_cast<Half>(x) < static_cast<Half>(y)) == least ? x : y;
+    });
+  }
+  warp.Write(op.d, out);
+}
+
 void Iabs(Warp& warp, const Op& op) {
   MapB(warp, op, [](uint32_t b) { return static_cast<int32_t>(b) < 0 ? 0 - b : b; });
 }
@@ -349,7 +382,7 @@ void I2iSaturate(Warp& warp, const Op& op) {
 
 bool IKET_SIM_ISA::BindInteger(Op& op) {
   const uint32_t base = op.word.base_opcode(), form = Bits(op, 9, 3);
-  const bool is_signed = Bit(op, 73);
+  const bool is_signed = Bit(op, 73), is_signed_min = Bit(op, 72);
   switch (base) {
     case 0x010: {
       if (!BindAlu(op)) return true;
@@ -381,9 +414,13 @@ bool IKET_SIM_ISA::BindInteger(Op& op) {
     case 0x017:
       if (BindAlu(op)) op.run = is_signed ? Imnmx<true> : Imnmx<false>;
       return true;
-    case 0x048:  // VIMNMX; packed halves, RELU and predicate results are not known
-      if (BindAlu(op) && Bits(op, 73, 4) == 0 && Bits(op, 81, 6) == 0x3f) {
-        op.run = Bit(op, 72) ? Imnmx<true> : Imnmx<false>;
+    case 0x048:  // VIMNMX; RELU and predicate results are not known
+      if (BindAlu(op) && Bits(op, 74, 3) == 0 && Bits(op, 81, 6) == 0x3f) {
+        if (Bit(op, 73)) {  // packed halves, of registers
+          if (form == 1) op.run = is_signed_min ? Vimnmx16<int16_t> : Vimnmx16<uint16_t>;
+        } else {
+          op.run = is_signed_min ? Imnmx<true> : Imnmx<false>;
+        }
       }
       return true;
     case 0x00f:  // VIMNMX3
@@ -398,6 +435,16 @@ bool IKET_SIM_ISA::BindInteger(Op& op) {
     case 0x014:
       if (BindAlu(op) && Bits(op, 81, 3) == 7)
         op.run = is_signed ? Vabsdiff<true> : Vabsdiff<false>;
+      return true;
+    case 0x015:  // VABSDIFF4; what it does with c where it does not add to it is not known
+      if (BindAlu(op) && form == 1 && Bits(op, 81, 3) == 7 && Bit(op, 72) == 0 &&
+          Bits(op, 74, 1) == 0 && (Bit(op, 75) || op.c.row == kZeroRow)) {
+        if (Bit(op, 75)) {
+          op.run = is_signed ? Vabsdiff4<true, true> : Vabsdiff4<false, true>;
+        } else {
+          op.run = is_signed ? Vabsdiff4<true, false> : Vabsdiff4<false, false>;
+        }
+      }
       return true;
     case 0x013:
       if (BindAlu(op)) op.run = Iabs;

@@ -272,6 +272,12 @@ void P2r(Warp& warp, const Op& op) {
   }
   warp.Write(op.d, out);
 }
+void Up2ur(Warp& warp, const Op& op) {
+  const uint32_t mask = Bits(op, 32, 32) & 0x7f, shift = 8 * Bits(op, 76, 2);
+  uint32_t bits = 0;
+  for (uint32_t p = 0; p < 7; ++p) bits |= uint32_t{warp.uniform_predicate[p]} << p;
+  warp.WriteUniform(op.d, (warp.uniform[op.a] & ~(mask << shift)) | (bits & mask) << shift);
+}
 void R2p(Warp& warp, const Op& op) {
   const uint32_t mask = Bits(op, 32, 32) & 0x7f, shift = 8 * Bits(op, 76, 2);
   const uint32_t* const a = warp.Row(op.a);
@@ -381,6 +387,12 @@ bool IKET_SIM_ISA::BindLogic(Op& op) {
       return true;
     case 0x003:
       if (BindAlu(op) && op.word.opcode() == 0x803) op.run = P2r;
+      return true;
+    case 0x083:
+      op.guard_uniform = true;
+      op.d = static_cast<uint16_t>(Bits(op, 16, 6));
+      op.a = static_cast<uint16_t>(Bits(op, 24, 6));
+      if (op.word.opcode() == 0x883) op.run = Up2ur;
       return true;
     case 0x004:
       if (BindAlu(op) && op.word.opcode() == 0x804) op.run = R2p;

@@ -162,8 +162,9 @@ uint32_t MatrixWord(Warp& warp, uint32_t row, uint32_t reg, uint32_t lane) {
   return row == kZeroRow ? 0 : warp.Row(row + reg)[lane];
 }
 
-// HMMA.1688.TF32: A[16][8] one word a number: lane 4 g + t holds rows g and g + 8, columns t, t
-// + 4.
+// HMMA.1684.TF32 and .1688: A[16][k] one word a number: lane 4 g + t holds rows g and g + 8,
+// columns t and, where k is 8, t + 4.
+template <uint32_t kK>
 void HmmaTf32(Warp& warp, const Op& op) {
   if (!IsWhole(warp)) return;
   const auto number = [&](uint32_t row, uint32_t reg, uint32_t lane) {
@@ -174,7 +175,7 @@ void HmmaTf32(Warp& warp, const Op& op) {
     for (uint32_t j = 0; j < 8; ++j) {
       const uint32_t at = 4 * (i % 8) + j / 2;
       float sum = AsFloat(MatrixWord(warp, op.c.row, 2 * (i / 8) + j % 2, at));
-      for (uint32_t k = 0; k < 8; ++k) {
+      for (uint32_t k = 0; k < kK; ++k) {
         sum += number(op.a, i / 8 + 2 * (k / 4), 4 * (i % 8) + k % 4) *
                number(op.b.row, k / 4, 4 * j + k % 4);
       }
@@ -312,8 +313,13 @@ bool IKET_SIM_ISA::BindMatrix(Op& op) {
       // Bit 75: k is 16, not 8. Bit 76: fp32 result. Bits 82, 83: bf16, tf32.
       const bool deep = Bit(op, 75), wide = Bit(op, 76), bfloat = Bit(op, 82);
       const uint32_t others = Bits(op, 72, 3) | Bits(op, 77, 5) | Bits(op, 83, 8);
+      // Bit 78: k is 4, of tf32 alone.
       if (Bits(op, 72, 15) == (1 << 4 | 1 << 11)) {
-        op.run = HmmaTf32;
+        op.run = HmmaTf32<8>;
+        return true;
+      }
+      if (Bits(op, 72, 15) == (1 << 4 | 1 << 6 | 1 << 11)) {
+        op.run = HmmaTf32<4>;
         return true;
       }
       if (others != 0 || (bfloat && !wide)) return true;

@@ -167,15 +167,17 @@ void Store(Warp& warp, const Op& op) {
 // LDGSTS: from global memory to shared memory; done at once, so that waiting for it is no work.
 // Lanes that its predicate leaves out get zeros.
 void Ldgsts(Warp& warp, const Op& op) {
-  // The shared address stands in the register at 16, the global one in the pair at 24.
+  // The shared address stands in the register at 16, with an offset at 44; the global one in the
+  // pair at 24, with an offset at 32.
   const uint32_t* const to = warp.Row(op.b.row);
   const Wide from = WideRow(warp, op.a);
   const uint32_t size = SizeOf(Bits(op, 73, 3));
   const uint32_t copied = PredicateAt(warp, op, 87);
+  const auto ahead = static_cast<uint64_t>(static_cast<int32_t>(Bits(op, 32, 12) << 20) >> 20);
   uint64_t targets[kLanes], sources[kLanes];
   for (uint32_t i = 0; i < kLanes; ++i) {
     targets[i] = to[i] + static_cast<uint32_t>(op.immediate);
-    sources[i] = from[i];
+    sources[i] = from[i] + ahead;
   }
   if ((warp.exec & ~copied) == 0) {
     const Span target = SpanOf<Space::kShared>(warp, targets, size, true);
@@ -209,12 +211,16 @@ void Fence(Warp& warp, const Op&) {
 }
 void Nothing(Warp&, const Op&) {}
 
-// QSPC: which space a generic address is of. Bits 76..78 say which is asked for.
+// QSPC: which space a generic address is of. The space asked for: 0 global, 1 local, 2 shared, 3
+// shared memory of a cluster, which is one CTA here.
 void Qspc(Warp& warp, const Op& op) {
+  const uint32_t asked = Bits(op, 73, 2);
   const Wide a = WideRow(warp, op.a);
   uint32_t inside = 0;
   for (uint32_t i = 0; i < kLanes; ++i) {
-    inside |= uint32_t{a[i] - kSharedWindow < kWindowBytes} << i;
+    const bool shared = a[i] - kSharedWindow < kWindowBytes;
+    const bool local = a[i] - kLocalWindow < kWindowBytes;
+    inside |= uint32_t{asked == 0 ? !shared && !local : asked == 1 ? local : shared} << i;
   }
   LaneWords out;
   out.v.fill(0);
@@ -280,11 +286,8 @@ bool IKET_SIM_ISA::BindMemory(Op& op) {
       BindStore<Space::kShared>(op);
       return true;
     case 0xfae:
-      // Known: 4, 8 and 16 bytes, a 64-bit global address under a descriptor, the shared address's
-      // offset at 44.
-      if (!uniform || !Bit(op, 76) || Bits(op, 73, 3) < 4 || Bits(op, 32, 12) != 0) {
-        return true;
-      }
+      // Known: 4, 8 and 16 bytes, a 64-bit global address under a descriptor.
+      if (!uniform || !Bit(op, 76) || Bits(op, 73, 3) < 4) return true;
       op.b = {.row = SourceRow(Bits(op, 16, 8))};
       op.a = SourceRow(Bits(op, 24, 8));
       op.latency = Latency::kGlobal;
@@ -305,8 +308,7 @@ bool IKET_SIM_ISA::BindMemory(Op& op) {
     case 0x3aa:
       op.d = TargetRow(Bits(op, 16, 8));
       op.a = SourceRow(Bits(op, 24, 8));
-      // .S, and .D for the shared memory of a cluster, which is one CTA here.
-      if (Bits(op, 72, 4) == 5 || Bits(op, 72, 4) == 7) op.run = Qspc;
+      if (Bit(op, 72) && !Bit(op, 75)) op.run = Qspc;  // .E: addresses of 64 bits
       return true;
     default:
       return false;

@@ -283,7 +283,11 @@ void Ldc(Warp& warp, const Op& op) {
 }
 void Uldc(Warp& warp, const Op& op) {
   const uint32_t size = Bits(op, 73, 3);
-  const uint32_t bank = Bits(op, 54, 5), offset = Bits(op, 38, 16);
+  const uint32_t bank = Bits(op, 54, 5);
+  uint32_t offset = Bits(op, 38, 16);
+  if (op.word.opcode() == 0xabb) {  // [UR + offset]
+    offset = warp.uniform[op.a] + static_cast<uint32_t>(int32_t{static_cast<int16_t>(offset)});
+  }
   warp.WriteUniform(op.d, Narrow(ConstantBytes(warp, bank, offset), size));
   if (size == 5) warp.WriteUniform(op.d + 1u, ConstantBytes(warp, bank, offset + 4));
 }
@@ -342,6 +346,12 @@ bool IKET_SIM_ISA::BindMove(Op& op) {
       op.d = static_cast<uint16_t>(Bits(op, 16, 6));
       op.guard_uniform = true;
       if (!op.word.is_uniform_form() && Bits(op, 73, 3) <= 5) op.run = Uldc;
+      return true;
+    case 0xabb:
+      op.d = static_cast<uint16_t>(Bits(op, 16, 6));
+      op.a = static_cast<uint16_t>(Bits(op, 24, 6));
+      op.guard_uniform = true;
+      if (Bits(op, 73, 3) <= 5 && Bits(op, 78, 2) == 0) op.run = Uldc;
       return true;
     default:
       return false;

@@ -143,12 +143,14 @@ void Elect(Warp& warp, const Op& op) {
 }
 
 // The first lane's value; the predicate gets the lanes that have another, for loops that serve one
-// value after another.
+// value after another. With .OR (bit 84), for the second half of a wide value, it keeps those it
+// had.
 void R2ur(Warp& warp, const Op& op) {
   const uint32_t* const a = warp.Row(op.a);
   const uint32_t value = a[warp.FirstLane()];
   uint32_t others = 0;
   for (uint32_t i = 0; i < kLanes; ++i) others |= uint32_t{a[i] != value} << i;
+  if (Bit(op, 84)) others |= warp.predicate[Bits(op, 81, 3)];
   warp.WriteUniform(op.d, value);
   warp.WritePredicate(Bits(op, 81, 3), others);
 }

@@ -73,7 +73,7 @@ TEST_P(Decoder, NamesWhatNvdisasmNames) {
 INSTANTIATE_TEST_SUITE_P(Cubins, Decoder,
                          ::testing::Values("saxpy", "saxpy_marked", "gemm_mma", "gemm_mma_marked",
                                            "oracle", "kernels", "kernels_debug", "saxpy_debug",
-                                           "gemm_mma_debug"));
+                                           "gemm_mma_debug", "forms"));
 
 }  // namespace
 }  // namespace iket::sim::testing

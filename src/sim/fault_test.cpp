@@ -50,6 +50,9 @@ TEST(Faults, Assert) {
   ASSERT_TRUE(fault.has_value());
   EXPECT_EQ(fault->kind, Fault::Kind::kAssert);
   EXPECT_NE(fault->message.find("how != 2"), std::string::npos) << fault->message;
+  // It stands at the call, in the kernel's own code.
+  EXPECT_EQ(fault->message.find("Misbehave+0x"), 0u) << fault->message;
+  EXPECT_EQ(fault->message.find(" in "), std::string::npos) << fault->message;
 }
 
 TEST(Faults, EndlessKernelCanBeStopped) {

@@ -25,7 +25,8 @@ namespace {
 constexpr uint64_t kTurnCycles = 2000;
 
 // What a kernel of sm_90 finds in c[0] below its parameters.
-constexpr uint32_t kNtid = 0x0, kNctaid = 0xc, kLocalBase = 0x20, kStack = 0x28, kGridId = 0x30;
+constexpr uint32_t kNtid = 0x0, kNctaid = 0xc, kLocalBase = 0x20, kStack = 0x28, kGridId = 0x30,
+                   kEnvironment1 = 0x44;
 constexpr uint32_t kReservedEnd = 0x68, kConstantWindow = 0xd0, kNsmid = 0x10c,
                    kClusterCtas = 0x188;
 
@@ -68,6 +69,41 @@ const char* FaultKindName(Fault::Kind kind) {
   }
   return "fault";
 }
+
+// What the CTAs of a cooperative launch synchronize by: device memory whose address the driver puts
+// into %envreg1 (its high half) and %envreg2. cooperative_groups finds in it a size and a counter
+// that starts at 0; a launch that is not cooperative has none, and grid.sync() traps.
+class GridWorkspace {
+ public:
+  explicit GridWorkspace(AddressSpace& space) : space_(space) {}
+  GridWorkspace(const GridWorkspace&) = delete;
+  GridWorkspace& operator=(const GridWorkspace&) = delete;
+  ~GridWorkspace() {
+    if (address_ == 0) return;
+    (void)space_.Unmap(address_, kBytes);
+    (void)space_.Release(address_);
+  }
+
+  Result<uint64_t> Allocate() {
+    auto memory = AllocateHostMemory(kBytes);
+    if (!memory) return tl::unexpected(memory.error());
+    auto address = space_.Reserve(kBytes, kBytes);
+    if (!address) return address;
+    if (auto mapped = space_.Map(*address, kBytes, *memory); !mapped) {
+      (void)space_.Release(*address);
+      return tl::unexpected(mapped.error());
+    }
+    address_ = *address;
+    std::memcpy(memory->get(), &kUsed, sizeof kUsed);
+    return address_;
+  }
+
+ private:
+  static constexpr uint64_t kBytes = 256;
+  static constexpr uint32_t kUsed = 8;
+  AddressSpace& space_;
+  uint64_t address_ = 0;
+};
 
 class Machine::Impl {
  public:
@@ -223,6 +259,7 @@ std::optional<Fault> Machine::Impl::Run(const LaunchConfig& config, const std::s
   Put(c0, kConstantWindow, static_cast<uint32_t>(constants));
   Put(c0, kConstantWindow + 4, static_cast<uint32_t>(constants >> 32));
 
+  GridWorkspace workspace(space);
   if (config.cooperative) {
     const uint64_t fit =
         uint64_t{model.sm_count} *
@@ -235,6 +272,14 @@ std::optional<Fault> Machine::Impl::Run(const LaunchConfig& config, const std::s
                                           kernel.name, config.grid.count(), fit),
                    .kernel = kernel.name};
     }
+    auto address = workspace.Allocate();
+    if (!address) {
+      return Fault{.kind = Fault::Kind::kBadLaunch,
+                   .message = fmt::format("{}: {}", kernel.name, address.error().message),
+                   .kernel = kernel.name};
+    }
+    Put(c0, kEnvironment1, static_cast<uint32_t>(*address >> 32));
+    Put(c0, kEnvironment1 + 4, static_cast<uint32_t>(*address));
   }
 
   const std::stop_callback on_stop(stop, [&] {

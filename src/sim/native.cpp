@@ -23,6 +23,14 @@ uint64_t Argument(Warp& warp, uint32_t lane, uint32_t word) {
   return uint64_t{warp.Register(kFirstArgument + word + 1, lane)} << 32 |
          warp.Register(kFirstArgument + word, lane);
 }
+// Makes the call the present instruction of the warp: faults of a native function stand there.
+void StandAtCall(Warp& warp) {
+  const uint32_t lane = warp.FirstLane();
+  const uint64_t back =
+      uint64_t{warp.Register(kReturnAddress + 1, lane)} << 32 | warp.Register(kReturnAddress, lane);
+  const uint64_t index = (back - warp.launch->image->code_base()) / sass::kInstructionBytes;
+  if (index != 0 && index < warp.code_size) warp.at = static_cast<uint32_t>(index) - 1;
+}
 void Return(Warp& warp) {
   const uint64_t base = warp.launch->code_base;
   uint32_t left = warp.exec;
@@ -163,6 +171,7 @@ class Formatter {
 
 template <typename F>
 void ForLanes(Warp& warp, F f) {
+  StandAtCall(warp);
   for (uint32_t mask = warp.exec; mask != 0 && !warp.faulted; mask &= mask - 1) {
     f(static_cast<uint32_t>(std::countr_zero(mask)));
   }
@@ -197,6 +206,7 @@ void Free(Warp& warp, const Op&) {
 }
 // __assertfail(message, file, line, function, character size)
 void AssertFail(Warp& warp, const Op&) {
+  StandAtCall(warp);
   const uint32_t lane = warp.FirstLane();
   const std::string message = Text(warp, lane, Argument(warp, lane, 0));
   const std::string file = Text(warp, lane, Argument(warp, lane, 2));
@@ -209,6 +219,7 @@ void Missing(Warp& warp, const Op& op) {
   const auto names = warp.launch->image->native_names();
   const auto number = static_cast<size_t>(warp.at) + names.size() - warp.code_size;
   (void)op;
+  StandAtCall(warp);
   warp.Raise(Fault::Kind::kUnsupported, warp.FirstLane(), 0,
              fmt::format("a call of {}, which the software device does not have",
                          number < names.size() ? names[number] : std::string("a function")));

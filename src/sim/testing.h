@@ -78,6 +78,7 @@ class Device {
     config.stack_bytes = stack_bytes;
     config.printf_bytes = printf_bytes;
     config.heap = heap;
+    config.cooperative = cooperative;
     return machine.Run(config, {}, &statistics);
   }
 
@@ -90,6 +91,7 @@ class Device {
   Machine machine;
   LaunchStatistics statistics;
   uint64_t launches = 0;
+  bool cooperative = false;  // of the launches to come
 };
 
 #define EXPECT_RUNS(expression)                                          \

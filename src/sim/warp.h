@@ -163,6 +163,10 @@ class Warp {
   // -------------------------------------------------------------------
   // `registers`: room for `rows` rows, of any content.
   void Start(std::unique_ptr<uint32_t[]> registers, uint32_t rows, uint32_t lanes, uint32_t entry);
+  // The same with registers of its own, for a warp that stands alone.
+  void Start(uint32_t rows, uint32_t lanes, uint32_t entry) {
+    Start(std::make_unique_for_overwrite<uint32_t[]>(size_t{rows} * kLanes), rows, lanes, entry);
+  }
   // The register file, for a warp that comes after this one.
   std::unique_ptr<uint32_t[]> TakeRegisters() { return std::move(registers_); }
   // Lanes of `mask`, a subset of the active ones, go to `target`; the others go on.
