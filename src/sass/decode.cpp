@@ -117,7 +117,8 @@ class Printer {
   std::string Global(uint32_t uniform_at) const {
     const bool uniform = word_.is_uniform_form();
     const bool atomic = uniform_at == 64 && (Bits(71, 1) != 0 || Bits(70, 1) != 0);
-    const std::string offset = Bits(0, 12) == 0xfae ? "" : Offset(40, 24);
+    // LDGSTS has another one at 44.
+    const std::string offset = Bits(0, 12) == 0xfae ? Offset(32, 12) : Offset(40, 24);
     if (!uniform) return fmt::format("[{}{}]", R(24), offset);
     if (Bits(76, 1) != 0 || atomic)
       return fmt::format("desc[{}][{}{}]", U(uniform_at), R(24), offset);

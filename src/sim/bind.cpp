@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sass/decode.h"
+#include "sass/known_bits.h"
 #include "sim/warp.h"
 
 namespace iket::sim {
@@ -89,11 +90,13 @@ Op BindInstruction(const sass::Instruction& word, uint32_t index) {
   op.wait = control.wait;
   op.write_barrier = control.write_barrier;
   op.read_barrier = control.read_barrier;
+  // Handlers look at the modifiers of their row alone: no bit beside them may say something.
+  const bool whole = sass::UnknownBits(word) == sass::Instruction{};
   const bool known = BindMove(op) || BindInteger(op) || BindLogic(op) || BindFloat(op) ||
                      BindDouble(op) || BindHalf(op) || BindConvert(op) || BindUniform(op) ||
                      BindMemory(op) || BindAtomic(op) || BindControl(op, index) ||
                      BindWarpwide(op) || BindBarrier(op) || BindMatrix(op);
-  if (!known || op.run == nullptr) {
+  if (!whole || !known || op.run == nullptr) {
     op.run = Unsupported;
     op.guard_uniform = false;
   }

@@ -129,6 +129,22 @@ void AtomicAddresses(Warp& warp, const Op& op, uint64_t (&addresses)[kLanes]) {
   }
 }
 
+// Shared memory cannot do all that global memory can. Where an ATOM has a predicate it is done in
+// global memory alone, and the predicate says for which lanes; the program does the others itself.
+template <Space kSpace>
+uint32_t LanesToDo(Warp& warp, const Op& op, const uint64_t (&addresses)[kLanes]) {
+  const uint32_t predicate = Bits(op, 81, 3);
+  if (kSpace != Space::kGeneric || predicate == 7) return warp.exec;
+  uint32_t global = 0;
+  for (uint32_t i = 0; i < kLanes; ++i) {
+    const bool in_window =
+        addresses[i] - kSharedWindow < kWindowBytes || addresses[i] - kLocalWindow < kWindowBytes;
+    global |= uint32_t{!in_window} << i;
+  }
+  warp.WritePredicate(predicate, global);
+  return warp.exec & global;
+}
+
 // d = what was there; d may be RZ.
 template <Space kSpace>
 void DoAtomic(Warp& warp, const Op& op) {
@@ -136,9 +152,12 @@ void DoAtomic(Warp& warp, const Op& op) {
   const bool wide = IsWide(how.type);
   uint64_t addresses[kLanes];
   AtomicAddresses<kSpace>(warp, op, addresses);
+  const uint32_t lanes = LanesToDo<kSpace>(warp, op, addresses);
   const Wide b = WideRow(warp, op.b.row), c = WideRow(warp, op.c.row);
   LaneWords low, high;
-  for (uint32_t mask = warp.exec; mask != 0; mask &= mask - 1) {
+  low.v.fill(0);
+  high.v.fill(0);
+  for (uint32_t mask = lanes; mask != 0; mask &= mask - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(mask));
     std::byte* const at = Access(warp, kSpace, lane, addresses[lane], wide ? 8 : 4, true);
     if (at == nullptr) return;
@@ -157,19 +176,17 @@ void DoAtomic(Warp& warp, const Op& op) {
   if (wide) warp.Write(op.d + 1u, high);
 }
 
-// ATOMS.CAST: compares and swaps, and says in d whether it did.
+// ATOMS.CAST, ATOM.CAST: compares and swaps, and says in d whether it did.
+template <Space kSpace>
 void DoCast(Warp& warp, const Op& op) {
   const bool wide = IsWide(AtomicOf(op).type);
   uint64_t addresses[kLanes];
-  Addressing how;
-  how.offset = static_cast<int32_t>(Bits(op, 40, 24) << 8) >> 8;
-  Addresses(warp, op, how, addresses);
+  AtomicAddresses<kSpace>(warp, op, addresses);
   const Wide b = WideRow(warp, op.b.row), c = WideRow(warp, op.c.row);
   LaneWords out;
   for (uint32_t mask = warp.exec; mask != 0; mask &= mask - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(mask));
-    std::byte* const at =
-        Access(warp, Space::kShared, lane, addresses[lane] & 0xffffffffu, wide ? 8 : 4, true);
+    std::byte* const at = Access(warp, kSpace, lane, addresses[lane], wide ? 8 : 4, true);
     if (at == nullptr) return;
     out.v[lane] = wide ? CompareAndSwap<uint64_t>(at, b[lane], c[lane]) == b[lane]
                        : CompareAndSwap<uint32_t>(at, b.low[lane], c.low[lane]) == b.low[lane];
@@ -238,7 +255,9 @@ void Bind(Op& op, bool is_float, uint32_t function_bits, bool has_result) {
   const uint32_t function = Bits(op, 87, function_bits);
   if (!(is_float ? FloatType(op, type) : IntegerType(op, type))) return;
   if (function > 8 || (is_float && function != 0)) return;
-  if (kSpace != Space::kShared && op.word.is_uniform_form() && !Bit(op, 71)) return;
+  if (kSpace == Space::kGlobal && has_result && Bits(op, 81, 3) != 7) return;
+  // A sum of floats is none of shared memory's: it has the predicate that says so.
+  if (kSpace == Space::kGeneric && is_float && Bits(op, 81, 3) == 7) return;
   Set(op, type, static_cast<Function>(function), DoAtomic<kSpace>);
 }
 template <Space kSpace>
@@ -250,7 +269,9 @@ void BindCompare(Op& op) {
   op.c = {.row = SourceRow(Bits(op, 64, 8))};
   Type type{};
   if (op.word.is_uniform_form() || !IntegerType(op, type)) return;
-  Set(op, type, Function::kCompare, DoAtomic<kSpace>);
+  const bool cast = Bit(op, 87), predicate = kSpace != Space::kShared && Bits(op, 81, 3) != 7;
+  if (predicate && (cast || kSpace == Space::kGlobal)) return;
+  Set(op, type, Function::kCompare, cast ? DoCast<kSpace> : DoAtomic<kSpace>);
 }
 
 }  // namespace
@@ -293,7 +314,6 @@ bool BindAtomic(Op& op) {
       return true;
     case 0x38d:
       BindCompare<Space::kShared>(op);
-      if (op.run != nullptr && Bit(op, 87)) op.run = DoCast;
       return true;
     case 0xf8c:
       op.latency = Latency::kShared;

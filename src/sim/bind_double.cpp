@@ -110,7 +110,10 @@ bool BindDouble(Op& op) {
       return true;
     case 0x02a:
       // MIN and MAX (0 and 15) are known with AND.
-      if (BindAlu(op) && (Bits(op, 74, 2) == 0 || (Bits(op, 76, 4) + 1) % 16 > 1)) op.run = Dsetp;
+      if (BindAlu(op) && Bits(op, 74, 2) != 3 &&
+          (Bits(op, 74, 2) == 0 || (Bits(op, 76, 4) + 1) % 16 > 1)) {
+        op.run = Dsetp;
+      }
       return true;
     case 0x02b:
       if (BindAlu(op)) op.run = Dfma;

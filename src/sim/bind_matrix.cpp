@@ -181,6 +181,7 @@ uint64_t RowAddress(Warp& warp, const Op& op, uint32_t uniform_at, uint32_t lane
 }
 // LDSM: matrices of 8 rows of 16 bytes; lane 8 m + r says where row r of matrix m is.
 void Ldsm(Warp& warp, const Op& op) {
+  if (!IsWhole(warp)) return;
   const uint32_t count = 1u << Bits(op, 72, 2);
   const bool transposed = Bits(op, 78, 2) == 1;
   // All is read before anything is written: the addresses may stand in a register of the result.
@@ -204,6 +205,7 @@ void Ldsm(Warp& warp, const Op& op) {
   }
 }
 void Stsm(Warp& warp, const Op& op) {
+  if (!IsWhole(warp)) return;
   const uint32_t count = 1u << Bits(op, 72, 2);
   const bool transposed = Bits(op, 78, 2) == 1;
   const uint32_t* const source = warp.Row(op.b.row);

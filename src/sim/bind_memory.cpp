@@ -110,13 +110,18 @@ void Store(Warp& warp, const Op& op) {
 }
 
 // LDGSTS: from global memory to shared memory; done at once, so that waiting for it is no work.
-// Lanes that its predicate leaves out get zeros.
+// Lanes that its predicate leaves out get zeros. With .ZFILL an address that is k bytes past a
+// multiple of the size means that only the first size - k bytes from there are copied, and zeros
+// behind them: so the compiler says how many bytes cp.async shall read.
 void Ldgsts(Warp& warp, const Op& op) {
   // The shared address stands in the register at 16, the global one in the pair at 24.
   const uint32_t* const to = warp.Row(op.b.row);
   const Wide from = WideRow(warp, op.a);
   const uint32_t size = SizeOf(Bits(op, 73, 3));
   const uint32_t copied = PredicateAt(warp, op, 87);
+  const bool fills = Bit(op, 82);
+  const auto source_offset =
+      static_cast<uint64_t>(int64_t{static_cast<int32_t>(Bits(op, 32, 12) << 20) >> 20});
   for (uint32_t mask = warp.exec; mask != 0; mask &= mask - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(mask));
     const uint32_t offset = to[lane] + static_cast<uint32_t>(op.immediate);
@@ -126,9 +131,13 @@ void Ldgsts(Warp& warp, const Op& op) {
       std::memset(target, 0, size);
       continue;
     }
-    const std::byte* const source = Access(warp, Space::kGlobal, lane, from[lane], size, false);
+    const uint64_t address = from[lane] + source_offset;
+    const uint64_t missing = fills ? address & (size - 1) : 0;
+    const std::byte* const source =
+        Access(warp, Space::kGlobal, lane, address - missing, size, false);
     if (source == nullptr) return;
-    std::memcpy(target, source, size);
+    std::memcpy(target, source, size - missing);
+    std::memset(target + size - missing, 0, missing);
   }
 }
 
@@ -138,12 +147,17 @@ void Fence(Warp& warp, const Op&) {
 }
 void Nothing(Warp&, const Op&) {}
 
-// QSPC: which space a generic address is of. Bits 76..78 say which is asked for.
+// QSPC: which space a generic address is of. Bits 73 and 74 say which is asked for: global, local,
+// shared, and shared of another CTA of the cluster, of which there is one here.
 void Qspc(Warp& warp, const Op& op) {
   const Wide a = WideRow(warp, op.a);
+  const uint32_t asked = Bits(op, 73, 2);
   uint32_t inside = 0;
   for (uint32_t i = 0; i < kLanes; ++i) {
-    inside |= uint32_t{a[i] - kSharedWindow < kWindowBytes} << i;
+    const uint64_t address = a[i] + static_cast<uint64_t>(op.immediate);
+    const bool shared = address - kSharedWindow < kWindowBytes;
+    const bool local = address - kLocalWindow < kWindowBytes;
+    inside |= uint32_t{asked == 0 ? !shared && !local : asked == 1 ? local : shared} << i;
   }
   LaneWords out;
   out.v.fill(0);
@@ -177,14 +191,12 @@ bool BindMemory(Op& op) {
     case 0x981:
     case 0x381:
       BindLoad<Space::kGlobal>(op);
-      if (Bits(op, 81, 3) != 7) op.run = nullptr;
       return true;
     case 0x983:
       BindLoad<Space::kLocal>(op);
       return true;
     case 0x984:
       BindLoad<Space::kShared>(op);
-      if (Bits(op, 78, 2) != 0) op.run = nullptr;  // [R.X4] and such
       return true;
     case 0x985:
     case 0x385:
@@ -203,11 +215,9 @@ bool BindMemory(Op& op) {
       BindStore<Space::kShared>(op);
       return true;
     case 0xfae:
-      // Known: 4, 8 and 16 bytes, a 64-bit global address under a descriptor, the shared address's
-      // offset at 44.
-      if (!uniform || !Bit(op, 76) || Bits(op, 73, 3) < 4 || Bits(op, 32, 12) != 0) {
-        return true;
-      }
+      // Known: 4, 8 and 16 bytes, a 64-bit global address under a descriptor, its offset at 32, the
+      // shared address's at 44.
+      if (Bits(op, 73, 3) < 4 || Bits(op, 73, 3) > 6) return true;
       op.b = {.row = SourceRow(Bits(op, 16, 8))};
       op.a = SourceRow(Bits(op, 24, 8));
       op.latency = Latency::kGlobal;
@@ -228,8 +238,8 @@ bool BindMemory(Op& op) {
     case 0x3aa:
       op.d = TargetRow(Bits(op, 16, 8));
       op.a = SourceRow(Bits(op, 24, 8));
-      // .S, and .D for the shared memory of a cluster, which is one CTA here.
-      if (Bits(op, 72, 4) == 5 || Bits(op, 72, 4) == 7) op.run = Qspc;
+      op.immediate = static_cast<int32_t>(Bits(op, 40, 24) << 8) >> 8;
+      if (Bit(op, 72) && !uniform) op.run = Qspc;
       return true;
     default:
       return false;
