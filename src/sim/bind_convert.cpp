@@ -160,7 +160,10 @@ void Frnd(Warp& warp, const Op& op) {
   LaneWords low, high;
   for (uint32_t i = 0; i < kLanes; ++i) {
     const double v = RoundToInteger(change(SourceDouble(op, b.low[i], b.high[i], flush)), mode);
-    const uint64_t bits = size == 3 ? AsBits(v) : Canonical(static_cast<float>(v));
+    constexpr uint64_t kQuiet = uint64_t{1} << 51;
+    const uint64_t bits = size != 3 ? Canonical(static_cast<float>(v))
+                          : v != v  ? AsBits(v) | kQuiet
+                                    : AsBits(v);
     low.v[i] = static_cast<uint32_t>(bits);
     high.v[i] = static_cast<uint32_t>(bits >> 32);
   }

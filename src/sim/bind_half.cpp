@@ -55,8 +55,10 @@ void Halves(Warp& warp, const Op& op) {
     for (uint32_t half = 0; half < 2; ++half) {
       const double x = number(s.a(a[i], half)), y = number(s.b(b[i], half));
       const double z = number(s.c(c[i], half));
-      // Exact in double, but for sums of numbers far apart, whose rounding odd keeps right.
-      double value = kSum == Sum::kAdd ? x + (in_c ? z : y) : kSum == Sum::kMul ? x * y : x * y + z;
+      // Exact in double, or odd where it is not, so that rounding once more is right.
+      double value = kSum == Sum::kAdd   ? StickySum(x, in_c ? z : y)
+                     : kSum == Sum::kMul ? x * y
+                                         : StickySum(x * y, z);
       if (to_float) {
         word = Canonical(static_cast<float>(value));
         break;

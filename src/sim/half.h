@@ -58,6 +58,18 @@ inline float StickyFloat(double value) {
   return std::bit_cast<float>(bits | 1);
 }
 
+// a + b, whose last bit says that something was lost (rounded to odd): a product of bf16 and a
+// number far below it can be rounded once more.
+inline double StickySum(double a, double b) {
+  const double sum = a + b;
+  if (!std::isfinite(sum)) return sum;
+  const double part = sum - a, lost = (a - (sum - part)) + (b - part);
+  if (lost == 0) return sum;
+  auto bits = std::bit_cast<uint64_t>(sum);
+  if ((bits & 1) == 0) bits = (lost > 0) == (sum > 0) ? bits | 1 : bits - 1;
+  return std::bit_cast<double>(bits);
+}
+
 template <typename F>
 inline uint32_t MapHalves(uint32_t a, uint32_t b, F f) {
   const uint32_t low = f(static_cast<uint16_t>(a), static_cast<uint16_t>(b));

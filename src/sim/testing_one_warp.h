@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -52,7 +53,9 @@ class OneWarp {
     std::array<uint64_t, 6> scoreboard{};
     uint64_t time = 1000;
     std::array<uint32_t, 4> reduction{};  // count, all, any, kind
-    std::array<std::array<uint32_t, 6>, 16> barriers{};
+    // Of the CTA: busy, expected threads, lanes that arrived, count, all, any.
+    std::vector<std::array<uint32_t, 6>> barriers =
+        std::vector(16, std::array<uint32_t, 6>{0, 0, 0, 0, 1, 0});
     std::vector<std::byte> shared = std::vector<std::byte>(kScratchBytes);
     std::vector<std::byte> global = std::vector<std::byte>(kScratchBytes);
     std::vector<std::byte> local = std::vector<std::byte>(kLocalBytes * kLanes);
