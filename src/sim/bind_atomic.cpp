@@ -75,7 +75,8 @@ uint64_t Combine(Type type, Function function, uint64_t old, uint64_t value) {
     case Type::kF32:
       return Canonical(AsFloat(o32) + AsFloat(v32));
     case Type::kF64:
-      return AsBits(AsDouble(old) + AsDouble(value));
+      return CanonicalDouble(AsDouble(old) + AsDouble(value),
+                             std::isnan(AsDouble(old)) || std::isnan(AsDouble(value)));
     case Type::kF16x2:
       return MapHalves(o32, v32, [](uint16_t a, uint16_t b) {
         return HalfFromFloat(FloatFromHalf(a) + FloatFromHalf(b));
@@ -255,6 +256,8 @@ void Bind(Op& op, bool is_float, uint32_t function_bits, bool has_result) {
   const uint32_t function = Bits(op, 87, function_bits);
   if (!(is_float ? FloatType(op, type) : IntegerType(op, type))) return;
   if (function > 8 || (is_float && function != 0)) return;
+  const bool counts = function == 3 || function == 4;  // INC, DEC: of unsigned words
+  if (counts && type != Type::kU32) return;
   if (kSpace == Space::kGlobal && has_result && Bits(op, 81, 3) != 7) return;
   // A sum of floats is none of shared memory's: it has the predicate that says so.
   if (kSpace == Space::kGeneric && is_float && Bits(op, 81, 3) == 7) return;
