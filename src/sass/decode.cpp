@@ -187,6 +187,7 @@ class Printer {
         return Add(Swapped() ? R(64) : At32());
       case 'C':
         return Add(Swapped() ? At32() : R(64));
+      case 'W':  // in form 2 where X is in form 4, and so on
       case 'X':
         return Add(At32());
       case 'Z':  // DADD: a register stands at 64, everything else at 32
@@ -195,6 +196,8 @@ class Printer {
         return Add(Bits(9, 3) == 2 ? U(64) : UniformAt32());
       case 'F':
         return Add(Bits(9, 3) == 2 ? UniformAt32() : U(64));
+      case 'G':
+        return Add(U(64));
       case 'Y':
         return Add(UniformAt32());
       case 'p':

@@ -25,8 +25,7 @@ class Fields {
   }
 
   void Operands(const OpcodeRow& row) {
-    // Only these two forms take a uniform register; in those of constants it would be their bank.
-    if (row.any_form && form_ >= 6) Require(91, 1, 1);
+    if (row.any_form) Form(row.operands);
     for (const char* c = row.operands; *c != '\0'; ++c) {
       switch (*c) {
         case '?':
@@ -83,6 +82,20 @@ class Fields {
   }
 
  private:
+  // Which forms there are, the letter of the operand at bit 32 says.
+  void Form(std::string_view operands) {
+    constexpr uint32_t kSecond = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 6;
+    constexpr uint32_t kThird = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 7;
+    uint32_t forms = kSecond | kThird;
+    const auto has = [&](char letter) { return operands.find(letter) != std::string_view::npos; };
+    if (has('X')) forms = kSecond;
+    if (has('W') || has('Z')) forms = kThird;
+    if (has('Y')) forms = 1 << 1 | 1 << 4 | 1 << 6;
+    if (has('E')) forms = 1 << 1 | 1 << 2 | 1 << 4;  // whose ":Y" is a carry
+    if ((forms >> form_ & 1) == 0) Require(9, 3, ~form_);
+    // Only these two forms take a uniform register; in those of constants it would be their bank.
+    if (form_ >= 6) Require(91, 1, 1);
+  }
   uint32_t Bits(uint32_t at, uint32_t width) const { return word_.Bits(at, width); }
   bool IsImmediate() const { return form_ == 2 || form_ == 4; }
   bool IsSwapped() const { return form_ == 2 || form_ == 3 || form_ == 7; }
@@ -121,6 +134,9 @@ class Fields {
         return form_ == 2 ? 32 : 64;
       case 'Z':
         return form_ == 1 ? 64 : 32;
+      case 'c':
+      case 'G':
+        return 64;
       default:
         return 32;
     }
@@ -196,11 +212,13 @@ class Fields {
         return Add(32, 6);
       case 'B':
       case 'C':
+      case 'W':
       case 'X':
       case 'Z':
         return ByForm(Place(kind), false);
       case 'E':
       case 'F':
+      case 'G':
       case 'Y':
         return ByForm(Place(kind), true);
       case 'p':

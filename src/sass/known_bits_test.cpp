@@ -59,7 +59,8 @@ TEST(KnownBits, AWordWithoutARowIsNotKnownAtAll) {
 }
 
 TEST(KnownBits, RowsAreWellFormed) {
-  const std::regex field(R"(\((\d+)(-\d+)?\)|(91:|X:)?\d+(-\d+)?(=\d+)?|-[aABCEFXYZ]|\|[aBCXZ]\|)");
+  const std::regex field(
+      R"(\((\d+)(-\d+)?\)|(91:|X:)?\d+(-\d+)?(=\d+)?|-[aABCcEFGWXYZ]|\|[aBCWXZ]\|)");
   for (const OpcodeRow& row : OpcodeTable()) {
     std::string rest = row.modifiers;
     while (!rest.empty()) {

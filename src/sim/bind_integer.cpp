@@ -180,11 +180,6 @@ void UimadWide(Warp& warp, const Op& op) {
   warp.WriteUniform(op.d, static_cast<uint32_t>(sum));
   warp.WriteUniform(op.d == 63 ? 63u : op.d + 1u, static_cast<uint32_t>(sum >> 32));
 }
-template <bool kSigned>
-void UimadHigh(Warp& warp, const Op& op) {
-  const uint64_t sum = UniformProductSum<kSigned>(warp, op);
-  warp.WriteUniform(op.d, static_cast<uint32_t>(sum >> 32));
-}
 
 // ---- comparison --------------------------------------------------------------------------------
 template <bool kSigned>
@@ -353,10 +348,14 @@ bool BindInteger(Op& op) {
       return true;
     }
     case 0x025:
-      if (BindAlu(op) && CarryIsKnown(op)) op.run = is_signed ? ImadWide<true> : ImadWide<false>;
+      if (form != 2 && BindAlu(op) && CarryIsKnown(op)) {
+        op.run = is_signed ? ImadWide<true> : ImadWide<false>;
+      }
       return true;
     case 0x027:
-      if (BindAlu(op) && CarryIsKnown(op)) op.run = is_signed ? ImadHigh<true> : ImadHigh<false>;
+      if (form != 2 && BindAlu(op) && CarryIsKnown(op)) {
+        op.run = is_signed ? ImadHigh<true> : ImadHigh<false>;
+      }
       return true;
     case 0x00c:
       if (BindAlu(op) && Bits(op, 74, 2) != 3) op.run = is_signed ? Isetp<true> : Isetp<false>;
@@ -386,7 +385,7 @@ bool BindInteger(Op& op) {
       if (BindAlu(op)) op.run = Iabs;
       return true;
     case 0x026:
-      if (BindAlu(op) && !Bit(op, 75)) op.run = Bit(op, 76) ? Idp2 : Idp4;
+      if (form != 4 && BindAlu(op)) op.run = Bit(op, 76) ? Idp2 : Idp4;
       return true;
     case 0x038:
       op.latency = Latency::kMath;
@@ -403,11 +402,6 @@ bool BindInteger(Op& op) {
     case 0x0a5:
       if (BindUniformAlu(op) && CarryIsKnown(op)) {
         op.run = is_signed ? UimadWide<true> : UimadWide<false>;
-      }
-      return true;
-    case 0x0a7:
-      if (BindUniformAlu(op) && CarryIsKnown(op)) {
-        op.run = is_signed ? UimadHigh<true> : UimadHigh<false>;
       }
       return true;
     case 0x08c:

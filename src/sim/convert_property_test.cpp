@@ -37,8 +37,9 @@ class Convert : public Property {
     return kForms;
   }
   // Runs the case for each pair of kinds.
-  void CheckPairs(uint32_t opcode, std::vector<Field> fields, std::vector<uint32_t> to,
-                  std::vector<uint32_t> from, const Lane& reference) {
+  void CheckPairs(uint32_t opcode, const std::vector<Field>& fields,
+                  const std::vector<uint32_t>& to, const std::vector<uint32_t>& from,
+                  const Lane& reference) {
     for (const uint32_t d : to) {
       for (const uint32_t s : from) {
         Case c = {.opcode = opcode,

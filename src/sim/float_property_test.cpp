@@ -111,6 +111,7 @@ TEST_F(Float, Fadd) {
   // The second operand stands at bit 32, in a form that may make it the third.
   EXPECT_GT(Check(
                 {.opcode = 0x021,
+                 .forms = {1, 2, 3, 7},
                  .fields = {{62, 2}, {72, 2}, {77, 4}},
                  .fixed = {{64, 8, 0}},
                  .swaps = false},
@@ -149,9 +150,9 @@ TEST_F(Float, PlainSumsAndProducts) {
       return Result{Single(w, kind, s.a.low, s.b.low, 0)};
     };
   };
-  EXPECT_GT(
-      Check({.opcode = 0x021, .forms = {1, 4, 5, 6}, .fixed = {{64, 8, 0}}}, reference(Kind::kSum)),
-      180);
+  EXPECT_GT(Check({.opcode = 0x021, .forms = {1, 2, 3, 7}, .fixed = {{64, 8, 0}}, .swaps = false},
+                  reference(Kind::kSum)),
+            180);
   EXPECT_GT(Check({.opcode = 0x020, .forms = {1, 4, 5, 6}, .fixed = {{64, 8, 0}, {84, 3, 4}}},
                   reference(Kind::kProduct)),
             180);
@@ -200,10 +201,12 @@ TEST_F(Float, Comparisons) {
   for (const bool wide : {false, true}) {
     const Format& f = wide ? kDouble : kSingle;
     Case c = {.opcode = wide ? 0x02au : 0x00bu,
+              .forms = {1, 4, 5, 6},
               .fields = {{62, 2}, {72, 8}, {87, 4}},
               .writes = Writes::kPredicates,
               .fixed = {{16, 8, 0}, {64, 8, 0}, {81, 3, kP}, {84, 3, kQ}},
               .swaps = false};
+    if (wide) c.forms = {1, 2, 3, 7};
     if (!wide) c.fields.push_back({80, 1});
     EXPECT_GT(
         Check(
@@ -235,6 +238,7 @@ TEST_F(Float, Comparisons) {
 TEST_F(Float, SetsAndSelects) {
   EXPECT_GT(Check(
                 {.opcode = 0x00a,
+                 .forms = {1, 4, 5, 6},
                  .fields = {{62, 2}, {72, 9}, {87, 4}},
                  .fixed = {{64, 8, 0}},
                  .swaps = false},
@@ -322,6 +326,7 @@ TEST_F(Halves, Arithmetic) {
     };
   };
   EXPECT_GT(Check({.opcode = 0x030,
+                   .forms = {1, 2, 3, 7},
                    .fields = {{60, 4}, {72, 4}, {77, 1}, {85, 1}},
                    .fixed = {{64, 8, 0}},
                    .swaps = false},
@@ -343,6 +348,7 @@ TEST_F(Halves, Arithmetic) {
 TEST_F(Halves, SumAsFloat) {
   EXPECT_GT(Check(
                 {.opcode = 0x030,
+                 .forms = {1, 2, 3, 7},
                  .fields = {{60, 4}, {72, 4}, {85, 1}},
                  .fixed = {{64, 8, 0}, {78, 1, 1}},
                  .swaps = false},
@@ -362,6 +368,7 @@ TEST_F(Halves, SumAsFloat) {
 TEST_F(Halves, Comparisons) {
   for (const bool is_set : {false, true}) {
     Case c = {.opcode = is_set ? 0x033u : 0x034u,
+              .forms = {1, 2, 3, 7},
               .fields = {{60, 4}, {65, 1}, {69, 11}, {87, 4}},
               .writes = is_set ? Writes::kWord : Writes::kPredicates,
               .swaps = false};
@@ -392,6 +399,7 @@ TEST_F(Halves, Comparisons) {
 TEST_F(Halves, MinimaAndMaxima) {
   EXPECT_GT(Check(
                 {.opcode = 0x040,
+                 .forms = {1, 4, 5, 6},
                  .fields = {{60, 4}, {72, 4}, {81, 1}, {85, 1}, {87, 4}},
                  .fixed = {{64, 8, 0}},
                  .swaps = false},

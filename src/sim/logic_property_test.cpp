@@ -74,11 +74,12 @@ class Logic : public Property {
 TEST_F(Logic, Lop3) {
   for (const bool uniform : {false, true}) {
     Case c = {.opcode = uniform ? 0x092u : 0x012u,
+              .forms = {1, 4, 5, 6},
               .fields = {{72, 9}, {87, 4}},
               .writes = Writes::kWordAndPredicate,
               .uniform = uniform,
               .fixed = {{81, 3, kP}}};
-    if (uniform) c.forms = {1, 2, 4};
+    if (uniform) c.forms = {1, 4};
     const auto reference = [uniform](const Instruction& w, const State& state, uint32_t lane,
                                      const Sources& s) { return Lop3(w, state, lane, s, uniform); };
     EXPECT_GT(Check(c, reference), 180);
@@ -115,7 +116,7 @@ TEST_F(Logic, Prmt) {
     return Permute(w, s);
   };
   EXPECT_GT(Check({.opcode = 0x016, .fields = {{72, 3}}}, reference, 400), 300);
-  EXPECT_GT(Check({.opcode = 0x096, .forms = {1, 2, 4}, .fields = {{72, 3}}, .uniform = true},
+  EXPECT_GT(Check({.opcode = 0x096, .forms = {1, 4}, .fields = {{72, 3}}, .uniform = true},
                   reference, 400),
             300);
 }

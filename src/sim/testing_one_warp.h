@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,6 +41,9 @@ class OneWarp {
   static constexpr uint32_t kIndex = 4096;  // where the instruction stands in its code
   static constexpr uint32_t kScratchBytes = 4096;
   static constexpr uint32_t kLocalBytes = 1024;
+
+  // Where each bank of constants holds floats at the ends of their range.
+  static constexpr uint32_t kSpecialConstants = 0x400;
 
   // All that an instruction can change.
   struct State {
@@ -74,6 +79,12 @@ class OneWarp {
     Draw random(7);
     constants_.resize(size_t{kConstantWords} * 8);
     for (uint32_t& word : constants_) word = random() | 0x80808080;
+    for (uint32_t bank = 0; bank < 8; ++bank) {
+      constexpr uint32_t kValues[] = {0x3f812345, 0x00812345, 0x7f812345, 0x00012345,
+                                      0xbc01b481, 0x7ff87ff8, 0xc0f12345};
+      std::copy(std::begin(kValues), std::end(kValues),
+                &constants_[bank * kConstantWords + kSpecialConstants / 4]);
+    }
   }
 
   uint64_t global_address() const { return global_; }
