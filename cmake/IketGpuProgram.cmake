@@ -12,10 +12,9 @@ function(iket_gpu_program name folder)
     COMMAND "${IKET_NVCC}" -std=c++20 -O3 -DIKET_ENABLE "-I${PROJECT_SOURCE_DIR}/include"
             "-I${PROJECT_SOURCE_DIR}/bench" "-gencode=arch=compute_90,code=sm_90"
             -Xcompiler=-Wall,-Wextra --Werror=all-warnings -cudart static "-L${IKET_CUDA_LIB}"
-            ${PROGRAM_LIBRARIES} -Xcompiler=-static-libstdc++ -Xcompiler=-static-libgcc
-            -MD -MF "${name}.d" -o "${program}" "${CMAKE_CURRENT_SOURCE_DIR}/${name}.cu"
+            ${PROGRAM_LIBRARIES} ${IKET_NVCC_RUNTIME} -MD -MF "${name}.d" -o "${program}" "${CMAKE_CURRENT_SOURCE_DIR}/${name}.cu"
     DEPFILE "${name}.d"
-    DEPENDS "${name}.cu" COMMENT "Building ${name}" VERBATIM)
+    DEPENDS "${name}.cu" iket_older_glibc COMMENT "Building ${name}" VERBATIM)
   add_custom_target(${name} ALL DEPENDS "${program}")
   install(PROGRAMS "${program}" DESTINATION "${CMAKE_INSTALL_BINDIR}/${folder}")
 endfunction()

@@ -26,6 +26,11 @@ option(IKET_LIBFUZZER "Make real fuzzers of fuzz/ (Clang); every room is instrum
 option(IKET_STATIC_RUNTIME "Link libstdc++ and libgcc statically" ON)
 set(IKET_SANITIZE "" CACHE STRING "Sanitizers for every target, e.g. address,undefined")
 
+add_library(iket_older_glibc STATIC "${CMAKE_CURRENT_LIST_DIR}/older_glibc.c")
+# The same for what nvcc links.
+set(IKET_NVCC_RUNTIME -Xcompiler=-static-libstdc++ -Xcompiler=-static-libgcc
+                      -Xlinker=--undefined=iket_older_glibc $<TARGET_FILE:iket_older_glibc>)
+
 add_library(iket_options INTERFACE)
 target_compile_options(iket_options INTERFACE -Wall -Wextra -Wshadow -Wconversion
                                               -Wno-sign-conversion
@@ -49,6 +54,8 @@ if(IKET_SANITIZE)
     target_compile_options(iket_options INTERFACE -Wno-maybe-uninitialized)
   endif()
 elseif(IKET_STATIC_RUNTIME)
-  # What `make dist` packs must run on another Linux with nothing but glibc.
-  target_link_options(iket_options INTERFACE -static-libstdc++ -static-libgcc)
+  # What `make dist` packs must run on another Linux with nothing but glibc, of 2.34 or newer.
+  target_link_options(iket_options INTERFACE -static-libstdc++ -static-libgcc
+                                             -Wl,--undefined=iket_older_glibc)
+  target_link_libraries(iket_options INTERFACE iket_older_glibc)
 endif()

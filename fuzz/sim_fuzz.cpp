@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "sass/decode.h"
+#include "sim/heap.h"
 #include "sim/machine.h"
 
 namespace {
@@ -14,6 +15,7 @@ namespace {
 using iket::UntrustedBytes;
 using iket::sim::AddressSpace;
 using iket::sim::DeviceModel;
+using iket::sim::Heap;
 using iket::sim::Image;
 using iket::sim::Kernel;
 using iket::sim::LaunchConfig;
@@ -22,7 +24,7 @@ using iket::sim::MachineOptions;
 using iket::sim::Op;
 namespace sass = iket::sass;
 
-void Start(Machine& machine, const Kernel& kernel) {
+void Start(Machine& machine, const Kernel& kernel, Heap& heap) {
   const std::vector<std::byte> params(64);
   const LaunchConfig config{.kernel = &kernel,
                             .grid = {2},
@@ -30,7 +32,9 @@ void Start(Machine& machine, const Kernel& kernel) {
                             .cluster = {},
                             .dynamic_shared = 0,
                             .params = params,
-                            .grid_id = 1};
+                            .grid_id = 1,
+                            .printf_bytes = 1 << 10,
+                            .heap = &heap};
   std::stop_source stop;
   std::jthread watch([&stop](const std::stop_token& done) {
     for (int i = 0; i < 20 && !done.stop_requested(); ++i) {
@@ -58,10 +62,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   options.host_threads = 1;
   options.print = [](std::string_view) {};
   Machine machine(model, space, options);
+  Heap heap(space, 1 << 16);
   size_t started = 0;
   for (const Kernel& kernel : (*image)->kernels()) {
     if (++started > 3) break;
-    Start(machine, kernel);
+    Start(machine, kernel, heap);
   }
   return 0;
 }

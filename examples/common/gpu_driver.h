@@ -9,6 +9,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 namespace example {
@@ -100,9 +101,21 @@ class Array {
   size_t size_;
 };
 
+// On iket's software device a time is a model's: says so before it is printed.
+inline void SayIfNoMeasurement() {
+  CUdevice device = 0;
+  char name[128] = "";
+  EXAMPLE_CHECK(cuCtxGetDevice(&device));
+  EXAMPLE_CHECK(cuDeviceGetName(name, sizeof name, device));
+  if (std::strstr(name, "software device") != nullptr) {
+    std::printf("%s: what follows is no measurement\n", name);
+  }
+}
+
 // Calls `launch` `warmup` times, then `iterations` times; the mean time of the latter in us.
 template <typename Launch>
 double TimeLaunches(int warmup, int iterations, Launch launch) {
+  SayIfNoMeasurement();
   CUevent begin, end;
   EXAMPLE_CHECK(cuEventCreate(&begin, CU_EVENT_DEFAULT));
   EXAMPLE_CHECK(cuEventCreate(&end, CU_EVENT_DEFAULT));

@@ -29,6 +29,7 @@ struct Checked {
   uint64_t chunks = 0;
   uint64_t warps = 0;
   uint64_t records = 0;
+  bool simulated = false;
   std::vector<Fault> faults;
 };
 
@@ -134,6 +135,7 @@ Result<Checked> CheckFile(const std::string& path) {
                   .chunks = loaded->facts().damage.chunks_whole,
                   .warps = loaded->model.warps.size(),
                   .records = loaded->model.counters.records_kept,
+                  .simulated = Simulated(*loaded),
                   .faults = {}};
   CheckDamage(loaded->facts().damage, checked.faults);
   CheckReferences(loaded->facts(), checked.faults);
@@ -144,8 +146,9 @@ Result<Checked> CheckFile(const std::string& path) {
 
 void PrintText(const Checked& checked) {
   if (checked.faults.empty()) {
-    Print(fmt::format("{}: sound: {}, {}, {}\n", checked.file, Counted(checked.chunks, "chunk"),
-                      Counted(checked.warps, "warp"), Counted(checked.records, "record")));
+    Print(fmt::format("{}: sound: {}, {}, {}{}\n", checked.file, Counted(checked.chunks, "chunk"),
+                      Counted(checked.warps, "warp"), Counted(checked.records, "record"),
+                      checked.simulated ? ", of a software device" : ""));
   }
   for (const Fault& fault : checked.faults) {
     Print(fmt::format("{}: {}\n", checked.file, Printable(fault.text)));
@@ -164,6 +167,7 @@ void PrintJson(const std::vector<Checked>& all) {
       json.Member("chunks", checked.chunks);
       json.Member("warps", checked.warps);
       json.Member("records", checked.records);
+      json.Member("simulated", checked.simulated);
       auto faults = json.Array("faults");
       for (const Fault& fault : checked.faults) {
         auto entry = json.Object();

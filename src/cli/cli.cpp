@@ -47,6 +47,7 @@ int Main(int argc, char** argv) {
   AddReport(app, run);
   AddInfo(app, run);
   AddCheck(app, run);
+  AddDoctor(app, run);
 
   std::vector<std::string> words(argv + 1, argv + argc);
   program = SplitProgram(app, words);
@@ -54,10 +55,10 @@ int Main(int argc, char** argv) {
       !std::ranges::any_of(app.get_subcommands(nullptr), [&](const CLI::App* command) {
         return command->get_name() == words.front();
       })) {
-    PrintError(
-        fmt::format("unknown command '{}': there are profile, export, report, info and check; "
-                    "see iket --help",
-                    words.front()));
+    PrintError(fmt::format(
+        "unknown command '{}': there are profile, export, report, info, check and doctor; "
+        "see iket --help",
+        words.front()));
     return kExitUsage;
   }
   if (const int code = Parse(app, std::move(words)); code >= 0) return code;

@@ -8,9 +8,9 @@
 #include "cli/load.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "export/formats.h"
 #include "export/json_writer.h"
 #include "export/output_file.h"
-#include "export/perfetto.h"
 
 namespace iket::cli {
 namespace {
@@ -28,13 +28,15 @@ struct Line {
   Exported file;
   uint64_t warps = 0;
   uint64_t events = 0;
+  bool simulated = false;
 };
 
 void PrintLines(const std::vector<Line>& lines, bool as_json) {
   if (!as_json) {
     for (const Line& line : lines) {
-      Print(fmt::format("{}: {}, {}, {}\n", line.file.path, Bytes(line.file.bytes),
-                        Counted(line.warps, "warp"), Counted(line.events, "event")));
+      Print(fmt::format("{}: {}, {}, {}{}\n", line.file.path, Bytes(line.file.bytes),
+                        Counted(line.warps, "warp"), Counted(line.events, "event"),
+                        line.simulated ? ", of a software device: no measurement" : ""));
     }
     return;
   }
@@ -49,6 +51,7 @@ void PrintLines(const std::vector<Line>& lines, bool as_json) {
       json.Member("bytes", line.file.bytes);
       json.Member("warps", line.warps);
       json.Member("events", line.events);
+      json.Member("simulated", line.simulated);
     }
   }
   Print(json.text() + "\n");
@@ -83,12 +86,13 @@ Result<int> Export(const Options& options) {
     }
     code = std::max(code, ReadCode(*loaded));
     if (loaded->model.warps.size() == 0) continue;
-    auto file = ExportPerfetto(loaded->model, path, options.range_cycles);
+    auto file = ExportAs(options.format, loaded->model, path, options.range_cycles);
     if (!file) {
       failed(file.error());
       continue;
     }
-    lines.push_back({capture, *file, loaded->model.warps.size(), loaded->model.events.size()});
+    lines.push_back({capture, *file, loaded->model.warps.size(), loaded->model.events.size(),
+                     Simulated(*loaded)});
   }
   PrintLines(lines, options.json);
   return code;
@@ -100,15 +104,15 @@ std::string ExportPath(const std::string& capture_path, const std::string& forma
   return std::filesystem::path(capture_path).replace_extension(format).string();
 }
 
-Result<Exported> ExportPerfetto(const trace::Model& model, const std::string& path,
-                                bool range_cycles) {
+Result<Exported> ExportAs(const std::string& format, const trace::Model& model,
+                          const std::string& path, bool range_cycles) {
   auto file = exporter::OutputFile::Create(path);
   if (!file) return tl::unexpected(file.error());
   Progress progress("writing " + path);
-  exporter::PerfettoOptions options{.range_cycles = range_cycles};
-  options.progress = [&](uint64_t done, uint64_t total) { progress.Update(done, total); };
-  auto written = exporter::WritePerfetto(
-      model, [&](std::string_view block) { return file->Write(block); }, options);
+  auto written = exporter::WriteAs(
+      format, model, [&](std::string_view block) { return file->Write(block); },
+      {.range_cycles = range_cycles,
+       .progress = [&](uint64_t done, uint64_t total) { progress.Update(done, total); }});
   if (!written) return tl::unexpected(written.error());
   if (auto committed = file->Commit(); !committed) return tl::unexpected(committed.error());
   return Exported{path, file->bytes_written()};
@@ -120,15 +124,15 @@ void AddExport(CLI::App& app, Run& run) {
   sub->add_option("captures", options->captures, "Captures (.iketcap)")
       ->required()
       ->type_name("CAPTURE");
-  sub->add_option("--format", options->format, "pftrace: for ui.perfetto.dev")
+  sub->add_option("--format", options->format, exporter::FormatHelp())
       ->type_name("FORMAT")
-      ->check(CLI::IsMember({"pftrace"}).description(""))
+      ->check(CLI::IsMember(exporter::FormatNames()).description(""))
       ->capture_default_str();
   sub->add_option("-o,--output", options->output,
                   "File to write; by default the capture's name with the format's extension")
       ->type_name("FILE");
   sub->add_flag("--cycles", options->range_cycles,
-                "Also give every range its duration in cycles, as an argument");
+                "pftrace: also give every range its duration in cycles, as an argument");
   sub->add_flag("--json", options->json, "Say what was written as JSON");
   sub->callback([options, &run] { run = [options] { return Export(*options); }; });
 }

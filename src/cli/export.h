@@ -16,8 +16,9 @@ struct Exported {
 // `path` with the capture's extension replaced by `.format`.
 std::string ExportPath(const std::string& capture_path, const std::string& format);
 
-// Writes `model` as .pftrace, with a progress bar. The file appears whole or not at all.
-Result<Exported> ExportPerfetto(const trace::Model& model, const std::string& path,
-                                bool range_cycles);
+// Writes `model` in one of exporter::FormatNames(), with a progress bar. The file appears whole or
+// not at all.
+Result<Exported> ExportAs(const std::string& format, const trace::Model& model,
+                          const std::string& path, bool range_cycles);
 
 }  // namespace iket::cli

@@ -11,6 +11,7 @@ namespace iket::cli {
 namespace {
 
 Result<int> Info(const InfoOptions& options) {
+  if (!options.compare.empty()) return CompareCode(options);
   const auto file = MappedFile::Open(options.file);
   if (!file) return tl::unexpected(file.error());
   const UntrustedBytes bytes = file->untrusted();
@@ -29,6 +30,9 @@ void AddInfo(CLI::App& app, Run& run) {
   CLI::App* sub =
       app.add_subcommand("info", "Say what is in a cubin, fatbin, program, library or capture");
   sub->add_option("file", options->file, "The file")->required()->type_name("FILE");
+  sub->add_option("--compare", options->compare,
+                  "Another build of FILE, say with marks: what differs in each kernel")
+      ->type_name("FILE");
   sub->add_flag("--sites", options->sites, "Every site of a mark with its place in the code");
   sub->add_flag("--all", options->all, "Also images and kernels without marks");
   sub->add_flag("--json", options->json, "Say it as JSON, in full");

@@ -119,6 +119,7 @@ std::string Text(const std::string& file, const capture::Reader& reader, bool al
                                     device.name, device.compute_major, device.compute_minor,
                                     Counted(device.sm_count, "SM"), device.driver_version,
                                     device.cuda_version / 1000, device.cuda_version % 1000 / 10))});
+    if (device.simulated) head.Row({"", "software: times are a model's, no measurement"});
   }
   for (const auto& context : facts.contexts) {
     head.Row({"context",
@@ -192,6 +193,7 @@ void WriteFacts(JsonWriter& json, const capture::Reader& reader) {
       auto entry = json.Object();
       json.Member("name", device.name);
       json.Member("index", device.index);
+      json.Member("simulated", device.simulated);
       json.Member("compute_major", device.compute_major);
       json.Member("compute_minor", device.compute_minor);
       json.Member("sm_count", device.sm_count);

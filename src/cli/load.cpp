@@ -1,5 +1,7 @@
 #include "cli/load.h"
 
+#include <algorithm>
+
 #include "cli/command.h"
 #include "cli/terminal.h"
 #include "trace/decode.h"
@@ -18,12 +20,14 @@ std::vector<std::string> DeviceNames(const Loaded& loaded) {
   std::vector<std::string> names;
   for (const auto& device : loaded.facts().devices) {
     std::string name = Printable(device.name);
-    if (name.find("software device") != std::string::npos) {
-      name += ": times are a model's, nothing here is a measurement";
-    }
+    if (device.simulated) name += ": times are a model's, nothing here is a measurement";
     names.push_back(std::move(name));
   }
   return names;
+}
+
+bool Simulated(const Loaded& loaded) {
+  return std::ranges::any_of(loaded.facts().devices, &capture::Device::simulated);
 }
 
 int ReadCode(const Loaded& loaded) {

@@ -25,6 +25,9 @@ Result<Loaded> Load(const std::string& path);
 // its times are a model's and no measurement.
 std::vector<std::string> DeviceNames(const Loaded& loaded);
 
+// Recorded on a software device.
+bool Simulated(const Loaded& loaded);
+
 // The exit code that a command ends with after it has shown what it could. Says on standard error,
 // in one line, that the file is damaged (3) or that it holds no warp (4); 0 otherwise.
 int ReadCode(const Loaded& loaded);

@@ -10,6 +10,7 @@
 #include "cli/output_folder.h"
 #include "cli/summary.h"
 #include "cli/terminal.h"
+#include "export/formats.h"
 #include "ring/layout.h"
 #include "supervisor/supervise.h"
 
@@ -45,7 +46,7 @@ int Finish(const std::string& capture, const Options& options, Summary& summary)
   if (loaded->model.warps.size() == 0) return code;
   for (const std::string& format : options.exports) {
     if (format == "none") continue;
-    const auto exported = ExportPerfetto(loaded->model, ExportPath(capture, format), false);
+    const auto exported = ExportAs(format, loaded->model, ExportPath(capture, format), false);
     if (exported) {
       summary.AddFile(exported->path, exported->bytes);
     } else {
@@ -98,11 +99,15 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
     code = std::max(code, file_code);
   }
   if (outcome->captures.empty()) {
-    const std::string no_gpu = supervisor::WhyNoGpu(run.driver);
-    PrintError("nothing was recorded: " +
-               (no_gpu.empty() ? "no process loaded GPU code that could be traced; is the program "
-                                 "built with IKET_ENABLE?"
-                               : no_gpu));
+    std::string why = supervisor::WhyNoGpu(run.driver);
+    if (why.empty()) {
+      why =
+          "no process loaded GPU code that could be traced; is the program built with IKET_ENABLE";
+      why += options.device == "sim" ? ", and does it use the driver API or NVRTC? <<<>>> programs "
+                                       "do not run on the software device"
+                                     : "?";
+    }
+    PrintError("nothing was recorded: " + why);
   }
   if (options.json || !outcome->captures.empty()) {
     const std::string text = options.json ? summary.Json() + "\n" : summary.Text();
@@ -117,6 +122,8 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
 
 void AddProfile(CLI::App& app, Run& run, const std::vector<std::string>& program) {
   auto options = std::make_shared<Options>();
+  auto formats = exporter::FormatNames();
+  formats.emplace_back("none");
   CLI::App* sub = app.add_subcommand(
       "profile",
       "Run a program and record its marks: iket profile [options] -- PROGRAM [arguments]");
@@ -127,11 +134,11 @@ void AddProfile(CLI::App& app, Run& run, const std::vector<std::string>& program
   sub->add_flag("--clobber", options->clobber,
                 "Use the folder even if it was not made by iket; foreign files stay");
   sub->add_option("--export", options->exports,
-                  "Formats to write beside the capture: pftrace, none")
+                  "Formats to write beside the capture, or none. " + exporter::FormatHelp())
       ->type_name("LIST")
       ->delimiter(',')
       ->expected(1)
-      ->check(CLI::IsMember({"pftrace", "none"}).description(""))
+      ->check(CLI::IsMember(formats).description(""))
       ->capture_default_str();
   sub->add_option(
          "--ring", options->ring_bytes,

@@ -105,12 +105,15 @@ std::string TrustText(const Report& report) {
 std::string OverText(const Report& report) {
   const auto& statistics = report.statistics;
   const std::string used = Counted(statistics.launches_used, "launch", "launches");
+  const std::string times = Simulated(report.loaded) ? "; times are a model's" : "";
   if (!report.over_all) {
-    return fmt::format("over the {} that {} complete", used,
-                       statistics.launches_used == 1 ? "is" : "are");
+    return fmt::format("over the {} that {} complete{}", used,
+                       statistics.launches_used == 1 ? "is" : "are", times);
   }
-  if (report.launches.complete == report.launches.launches) return fmt::format("over {}", used);
-  return fmt::format("over {}, complete or not", used);
+  if (report.launches.complete == report.launches.launches) {
+    return fmt::format("over {}{}", used, times);
+  }
+  return fmt::format("over {}, complete or not{}", used, times);
 }
 
 std::string StatisticsText(const Report& report) {
@@ -164,6 +167,7 @@ void WriteTrust(JsonWriter& json, const Report& report) {
     auto devices = json.Array("devices");
     for (const std::string& device : DeviceNames(report.loaded)) json.Value(device);
   }
+  json.Member("simulated", Simulated(report.loaded));
   {
     auto launches = json.Object("launches");
     json.Member("all", report.launches.launches);

@@ -20,6 +20,7 @@ void Summary::Add(const Loaded& loaded) {
   for (std::string& name : DeviceNames(loaded)) {
     if (std::ranges::find(devices_, name) == devices_.end()) devices_.push_back(std::move(name));
   }
+  simulated_ |= Simulated(loaded);
   const trace::LaunchTotals totals = trace::CountLaunches(model);
   launches_ += totals.launches;
   complete_ += totals.complete;
@@ -130,6 +131,7 @@ std::string Summary::Json() const {
       auto devices = json.Array("devices");
       for (const std::string& device : devices_) json.Value(device);
     }
+    json.Member("simulated", simulated_);
     json.Member("kernels", kernels_);
     {
       auto launches = json.Object("launches");

@@ -39,6 +39,7 @@ class Summary {
   std::vector<std::pair<std::string, Range>> LongestRanges() const;
 
   std::vector<std::string> devices_;  // each once
+  bool simulated_ = false;            // one of them is software
   uint64_t kernels_ = 0;              // with marks that record
   uint64_t launches_ = 0, complete_ = 0, partial_ = 0, unknown_ = 0;
   uint64_t warps_ = 0;

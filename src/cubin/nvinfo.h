@@ -27,6 +27,7 @@ enum class AttributeFormat : uint8_t { kNone = 1, kByte = 2, kHalf = 3, kSized =
 enum class AttributeCode : uint8_t {
   kMaxThreads = 0x05,
   kParamCbank = 0x0a,  // {symbol, size << 16 | base in c[0]}
+  kExterns = 0x0f,     // symbols of the driver's functions that the kernel may call
   kReqNTid = 0x10,
   kFrameSize = 0x11,     // .nv.info: {symbol, bytes}
   kMinStackSize = 0x12,  // .nv.info: {symbol, bytes}

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace iket::exporter {
 
@@ -74,7 +75,8 @@ class JsonWriter {
   }
 
   const std::string& text() const { return text_; }
-  std::string Take() { return std::move(text_); }
+  // What was written since the last Take, for a sink: the document goes on.
+  std::string Take() { return std::exchange(text_, {}); }
 
  private:
   void BeforeValue() {

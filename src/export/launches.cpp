@@ -68,6 +68,7 @@ Queues AssignQueues(const trace::Model& model) {
                              [&](const Queue& queue) { return queue.end_ns <= begin; });
     if (lane == lanes.end()) {
       std::string name = fmt::format("Context {} Stream {:#x}", launch.context, launch.stream);
+      if (model.devices[launch.device].simulated) name.insert(0, "Software device, ");
       if (!lanes.empty()) name += fmt::format(" ({})", lanes.size() + 1);
       const auto iid = static_cast<uint32_t>(kFirstQueueIid + queues.names.size());
       queues.names.push_back(std::move(name));
@@ -147,6 +148,9 @@ void WriteRenderStage(const trace::Model& model, const trace::Launch& launch, ui
            [&] { writer.Text(ComputeArg::kStringValue, CompletenessWord(launch.completeness)); });
 }
 
+constexpr std::string_view kNoMeasurement =
+    "software device: times are a model's, nothing here is a measurement";
+
 struct HealthLine {
   uint64_t ns;
   std::string text;
@@ -217,6 +221,9 @@ void WriteAttributes(const trace::Model& model, ProtoWriter& writer) {
   WriteAttribute(writer, "iket.host", model.String(model.host));
   for (size_t i = 0; i < model.devices.size(); ++i) {
     WriteAttribute(writer, fmt::format("iket.device.{}", i), model.String(model.devices[i].name));
+    if (model.devices[i].simulated) {
+      WriteAttribute(writer, fmt::format("iket.device.{}.note", i), kNoMeasurement);
+    }
   }
   WriteAttribute(writer, "iket.launches", model.launches.size());
   WriteAttribute(writer, "iket.warps", model.warps.size());

@@ -13,23 +13,18 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <string_view>
 
-#include "base/error.h"
+#include "export/sink.h"
 #include "trace/model.h"
 
 namespace iket::exporter {
-
-// Takes the next bytes of a file.
-using Sink = std::function<Result<void>(std::string_view)>;
 
 struct PerfettoOptions {
   // Adds the argument `cycles` to every range, 7 bytes each. Warp lifetimes always have it.
   bool range_cycles = false;
   size_t edges_per_window = 200'000;
   // Called about once a window with the share of edges that were written; may be empty.
-  std::function<void(uint64_t done, uint64_t total)> progress = {};
+  Progress progress = {};
 };
 
 // Writes the whole trace to `sink`; fails only when the sink fails. The bytes are a function of the

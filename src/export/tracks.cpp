@@ -213,11 +213,17 @@ std::string TrackTree::NameOf(const Track& track) const {
   const trace::Warps& warps = model_.warps;
   switch (track.kind) {
     case Kind::kRoot:
+      for (const trace::Device& device : model_.devices) {
+        if (device.simulated) return "IKET (software device: no measurement)";
+      }
       return "IKET";
     case Kind::kHealth:
       return "trace health";
-    case Kind::kLaunch:
-      return LaunchLabel(model_, model_.launches[track.subject]);
+    case Kind::kLaunch: {
+      const trace::Launch& launch = model_.launches[track.subject];
+      return LaunchLabel(model_, launch) +
+             (model_.devices[launch.device].simulated ? " (software device)" : "");
+    }
     case Kind::kGpc:
       return fmt::format("GPC {}", track.subject);
     case Kind::kSm: {

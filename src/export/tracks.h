@@ -10,6 +10,8 @@
 //             Crossed 1      ranges of divergent lane groups that do not nest, one track a depth
 //     trace health           what was lost, refused or is doubtful
 //
+// On a software device the names of IKET and of each launch say so.
+//
 // A launch of more than kMaxCtaTracks CTAs gets a row for each hardware warp slot in place of the
 // rows for CTA and warp: the warps of a slot follow each other on it. So the number of tracks is
 // bounded by the GPU, not by the grid, and persistent and many-CTA kernels read alike.

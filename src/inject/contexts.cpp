@@ -93,6 +93,9 @@ void AtExit() {
   if (guest != nullptr && !guest->has_supervisor()) guest->Finish();
 }
 
+// What a device of iket's own driver is called (src/sim/device_model.h).
+constexpr std::string_view kSoftwareDevice = "iket software device";
+
 capture::Device Describe(CUdevice device) {
   const RealDriver& real = Real();
   const auto attribute = [&](CUdevice_attribute which) {
@@ -103,6 +106,7 @@ capture::Device Describe(CUdevice device) {
   capture::Device row{.index = static_cast<uint32_t>(device)};
   char name[256] = {};
   if (real.DeviceGetName(name, sizeof name, device) == CUDA_SUCCESS) row.name = name;
+  row.simulated = row.name.starts_with(kSoftwareDevice);
   CUuuid uuid{};
   if (real.DeviceGetUuid(&uuid, device) == CUDA_SUCCESS) {
     std::memcpy(row.uuid.data(), uuid.bytes, row.uuid.size());
@@ -119,7 +123,8 @@ capture::Device Describe(CUdevice device) {
   }
   size_t bytes = 0;
   if (real.DeviceTotalMem(&bytes, device) == CUDA_SUCCESS) row.memory_bytes = bytes;
-  if (std::FILE* file = std::fopen("/sys/module/nvidia/version", "re")) {
+  std::FILE* const file = row.simulated ? nullptr : std::fopen("/sys/module/nvidia/version", "re");
+  if (file != nullptr) {
     char text[64] = {};
     if (std::fgets(text, sizeof text, file) != nullptr) {
       text[std::strcspn(text, "\n")] = 0;

@@ -81,6 +81,9 @@ Result<FinishedCapture> FinishCapture(const std::string& folder, uint32_t pid, c
   capture::Session session;
   if (!account->capture().sessions.empty()) session = account->capture().sessions.front();
   session.ended = true;
+  for (const capture::Device& device : account->capture().devices) {
+    session.software_device |= device.simulated;
+  }
   session.exit_status = ending.exit_status;
   session.signal = ending.signal;
   session.end_ns = ending.end_ns;

@@ -74,6 +74,22 @@ class FinishTest : public ::testing::Test {
                         ::testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
+TEST_F(FinishTest, ARunOnASoftwareDeviceIsCalledThat) {
+  for (const bool simulated : {false, true}) {
+    {
+      auto writer = capture::Writer::Create(Path(kSuffixPart)).value();
+      ASSERT_TRUE(writer.Append(capture::Session{.pid = kPid}));
+      ASSERT_TRUE(writer.Append(capture::Device{.simulated = simulated, .name = "some device"}));
+      ASSERT_TRUE(writer.Finish());
+    }
+    WriteLaunches(1);
+    const auto finished = FinishCapture(folder_, kPid, kEnding, NoRings);
+    ASSERT_TRUE(finished) << finished.error().message;
+    const auto reader = capture::Reader::Open(finished->path).value();
+    EXPECT_EQ(reader.capture().sessions.front().software_device, simulated);
+  }
+}
+
 TEST_F(FinishTest, JoinsAccountLaunchesAndRings) {
   WriteAccount(true);
   WriteLaunches(3);

@@ -142,12 +142,15 @@ void AddressSpace::Publish() {
   generation_.fetch_add(1, std::memory_order_release);
 }
 
+AddressView::AddressView(const AddressSpace& space)
+    : space_(&space), generation_(&space.generation()) {}
+
 std::byte* AddressView::FindSlow(uint64_t address, uint64_t size, bool write) {
-  const uint64_t now = space_->generation();
-  if (generation_ != now || mappings_ == nullptr) {
-    last_ = nullptr;
+  const uint64_t now = generation_->load(std::memory_order_acquire);
+  if (seen_ != now || mappings_ == nullptr) {
+    size_ = 0;
     mappings_ = space_->Snapshot();
-    generation_ = now;
+    seen_ = now;
   }
   auto it = std::upper_bound(mappings_->begin(), mappings_->end(), address,
                              [](uint64_t a, const Mapping& m) { return a < m.address; });
@@ -155,8 +158,11 @@ std::byte* AddressView::FindSlow(uint64_t address, uint64_t size, bool write) {
   --it;
   const uint64_t offset = address - it->address;
   if (offset > it->size || size > it->size - offset || (write && !it->writable)) return nullptr;
-  last_ = &*it;
-  return it->memory.get() + offset;
+  address_ = it->address;
+  size_ = it->size;
+  host_ = it->memory.get();
+  writable_ = it->writable;
+  return host_ + offset;
 }
 
 }  // namespace iket::sim

@@ -4,8 +4,7 @@
 // a range may be mapped in pieces. Memory is shared: what a running kernel may still reach lives as
 // long as the kernel, also after Unmap.
 //
-// Thread safe. Find costs a binary search; a View costs a comparison when the same range is hit
-// again, which is what the executor uses.
+// Thread safe. Find costs a binary search; the executor looks addresses up through an AddressView.
 #pragma once
 
 #include <atomic>
@@ -17,24 +16,12 @@
 #include <vector>
 
 #include "base/error.h"
+#include "sim/address_view.h"
 
 namespace iket::sim {
 
-// Host memory of which a mapping keeps a share; points at its first byte.
-using HostMemory = std::shared_ptr<std::byte>;
 // Zeroed pages of the host, which cost nothing until they are touched.
 Result<HostMemory> AllocateHostMemory(uint64_t size);
-
-struct Mapping {
-  uint64_t address = 0;
-  uint64_t size = 0;
-  HostMemory memory;
-  bool writable = true;
-
-  uint64_t end() const { return address + size; }
-};
-// All mappings at one moment, by address.
-using Mappings = std::vector<Mapping>;
 
 class AddressSpace {
  public:
@@ -68,7 +55,7 @@ class AddressSpace {
 
   std::shared_ptr<const Mappings> Snapshot() const;
   // Changes whenever mappings do.
-  uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+  const std::atomic<uint64_t>& generation() const { return generation_; }
 
  private:
   void Publish();
@@ -78,29 +65,6 @@ class AddressSpace {
   std::map<uint64_t, Mapping> mapped_;
   std::shared_ptr<const Mappings> snapshot_ = std::make_shared<Mappings>();
   std::atomic<uint64_t> generation_{1};
-};
-
-// One thread's way of looking addresses up: remembers the last mapping, follows changes.
-class AddressView {
- public:
-  explicit AddressView(const AddressSpace& space) : space_(&space) {}
-
-  std::byte* Find(uint64_t address, uint64_t size, bool write) {
-    if (last_ != nullptr && generation_ == space_->generation() && address >= last_->address &&
-        address - last_->address <= last_->size &&
-        size <= last_->size - (address - last_->address) && (!write || last_->writable)) {
-      return last_->memory.get() + (address - last_->address);
-    }
-    return FindSlow(address, size, write);
-  }
-
- private:
-  std::byte* FindSlow(uint64_t address, uint64_t size, bool write);
-
-  const AddressSpace* space_;
-  std::shared_ptr<const Mappings> mappings_;
-  const Mapping* last_ = nullptr;
-  uint64_t generation_ = 0;
 };
 
 }  // namespace iket::sim

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+#include <string_view>
+
 #include "sass/decode.h"
 #include "sass/known_bits.h"
 #include "sim/warp.h"
@@ -13,6 +16,19 @@ void Unsupported(Warp& warp, const Op& op) {
   warp.Raise(Fault::Kind::kUnsupported, warp.FirstLane(), 0,
              fmt::format("{} ({:016x}_{:016x}) is not an instruction that it executes",
                          sass::Disassemble(op.word), op.word.high, op.word.low));
+}
+
+// The handlers for this host. IKET_SIM_BASELINE=1 takes those for any host: both must compute the
+// same bits, and a test compares.
+decltype(&baseline::BindAny) Binder() {
+#if defined(IKET_SIM_HASWELL)
+  const char* const wish = std::getenv("IKET_SIM_BASELINE");
+  if ((wish == nullptr || std::string_view(wish) != "1") && __builtin_cpu_supports("avx2") &&
+      __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) {
+    return haswell::BindAny;
+  }
+#endif
+  return baseline::BindAny;
 }
 
 Operand Register(uint32_t number) { return {.row = SourceRow(number)}; }
@@ -92,11 +108,8 @@ Op BindInstruction(const sass::Instruction& word, uint32_t index) {
   op.read_barrier = control.read_barrier;
   // Handlers look at the modifiers of their row alone: no bit beside them may say something.
   const bool whole = sass::UnknownBits(word) == sass::Instruction{};
-  const bool known = BindMove(op) || BindInteger(op) || BindLogic(op) || BindFloat(op) ||
-                     BindDouble(op) || BindHalf(op) || BindConvert(op) || BindUniform(op) ||
-                     BindMemory(op) || BindAtomic(op) || BindControl(op, index) ||
-                     BindWarpwide(op) || BindBarrier(op) || BindMatrix(op);
-  if (!whole || !known || op.run == nullptr) {
+  static const auto bind_any = Binder();
+  if (!bind_any(op, index) || !whole || op.run == nullptr) {
     op.run = Unsupported;
     op.guard_uniform = false;
   }

@@ -279,7 +279,7 @@ void BindCompare(Op& op) {
 
 }  // namespace
 
-bool BindAtomic(Op& op) {
+bool IKET_SIM_ISA::BindAtomic(Op& op) {
   switch (op.word.opcode()) {
     case 0x3a8:
     case 0x9a8:

@@ -121,7 +121,7 @@ void Nothing(Warp&, const Op&) {}
 
 }  // namespace
 
-bool BindBarrier(Op& op) {
+bool IKET_SIM_ISA::BindBarrier(Op& op) {
   switch (op.word.opcode()) {
     case 0xb1d:
     case 0x31d:

@@ -1,6 +1,4 @@
 // Branches, calls, returns, reconvergence, exits.
-#include <fmt/format.h>
-
 #include <bit>
 
 #include "sim/bind.h"
@@ -14,11 +12,10 @@ void Nop(Warp&, const Op&) {}
 
 // A code address, of a call or a return.
 bool IndexOf(Warp& warp, uint64_t address, uint32_t& index) {
-  const uint64_t base = warp.launch->image->code_base();
+  const uint64_t base = warp.launch->code_base;
   const uint64_t at = (address - base) / sass::kInstructionBytes;
   if (address < base || at >= warp.code_size || address % sass::kInstructionBytes != 0) {
-    warp.Raise(Fault::Kind::kInvalidPc, warp.FirstLane(), address,
-               fmt::format("a jump to {:#x}, where there is no code of this module", address));
+    warp.RaiseInvalidPc(address);
     return false;
   }
   index = static_cast<uint32_t>(at);
@@ -64,8 +61,7 @@ void BraDiv(Warp& warp, const Op& op) {
 }
 void Brx(Warp& warp, const Op& op) {
   // Relative to the next instruction, plus a register pair.
-  const uint64_t next =
-      warp.launch->image->code_base() + (uint64_t{warp.at} + 1) * sass::kInstructionBytes;
+  const uint64_t next = warp.launch->code_base + (uint64_t{warp.at} + 1) * sass::kInstructionBytes;
   const Wide a = WideRow(warp, op.a);
   Scatter(warp,
           [&](uint32_t lane) { return next + static_cast<uint64_t>(op.immediate) + a[lane]; });
@@ -80,15 +76,14 @@ void CallRegister(Warp& warp, const Op& op) {
   Scatter(warp, [&](uint32_t lane) { return a[lane] + static_cast<uint64_t>(op.immediate); });
 }
 void CallRelativeRegister(Warp& warp, const Op& op) {
-  const uint64_t next =
-      warp.launch->image->code_base() + (uint64_t{warp.at} + 1) * sass::kInstructionBytes;
+  const uint64_t next = warp.launch->code_base + (uint64_t{warp.at} + 1) * sass::kInstructionBytes;
   const Wide a = WideRow(warp, op.a);
   Scatter(warp,
           [&](uint32_t lane) { return next + static_cast<uint64_t>(op.immediate) + a[lane]; });
 }
 // LEPC: an address near the instruction.
 void Lepc(Warp& warp, const Op& op) {
-  const uint64_t address = warp.launch->image->code_base() + static_cast<uint64_t>(op.immediate);
+  const uint64_t address = warp.launch->code_base + static_cast<uint64_t>(op.immediate);
   LaneWords low, high;
   low.v.fill(static_cast<uint32_t>(address));
   high.v.fill(static_cast<uint32_t>(address >> 32));
@@ -206,7 +201,7 @@ int64_t Displacement(const Op& op) {
 
 }  // namespace
 
-bool BindControl(Op& op, uint32_t index) {
+bool IKET_SIM_ISA::BindControl(Op& op, uint32_t index) {
   const sass::Instruction& word = op.word;
   switch (word.opcode()) {
     case 0x918:  // NOP

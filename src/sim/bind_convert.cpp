@@ -213,7 +213,7 @@ bool BindFrnd(Op& op) {
 
 }  // namespace
 
-bool BindConvert(Op& op) {
+bool IKET_SIM_ISA::BindConvert(Op& op) {
   const uint32_t base = op.word.base_opcode();
   if ((base >= 0x104 && base <= 0x107) || (base >= 0x110 && base <= 0x113)) {
     op.latency = Latency::kMath;

@@ -94,7 +94,7 @@ void Dsetp(Warp& warp, const Op& op) {
 
 }  // namespace
 
-bool BindDouble(Op& op) {
+bool IKET_SIM_ISA::BindDouble(Op& op) {
   op.latency = Latency::kMath;
   switch (op.word.base_opcode()) {
     case 0x028:

@@ -4,52 +4,13 @@
 
 #include "sim/bind.h"
 #include "sim/compare.h"
+#include "sim/float_operands.h"
 #include "sim/float_ops.h"
 #include "sim/half.h"
 #include "sim/lanes.h"
 
-#if defined(__x86_64__)
-// Compiled twice; which one runs is decided when the program starts.
-#define IKET_SIM_CLONES __attribute__((target_clones("arch=haswell", "default")))
-#else
-#define IKET_SIM_CLONES
-#endif
-
 namespace iket::sim {
 namespace {
-
-// Sign bits of the operands: |x| takes them away, -x turns them over.
-struct SignChange {
-  uint32_t keep = ~0u, flip = 0;
-  uint32_t operator()(uint32_t bits) const { return (bits & keep) ^ flip; }
-};
-SignChange Change(bool absolute, bool negate) {
-  return {absolute ? 0x7fffffffu : ~0u, negate ? 0x80000000u : 0};
-}
-struct FloatOperands {
-  SignChange a, b, c;
-  bool flush, saturate;
-  uint32_t rounding;
-};
-// Changes at bits 62, 63 belong to what stands at bit 32 (unless it is an immediate), those at 74,
-// 75 to what stands at bit 64.
-FloatOperands OperandsOf(const Op& op) {
-  const uint32_t form = Bits(op, 9, 3);
-  const bool immediate = form == 2 || form == 4;
-  const SignChange at32 = immediate ? SignChange{} : Change(Bit(op, 62), Bit(op, 63));
-  const SignChange at64 = Change(Bit(op, 74), Bit(op, 75));
-  const bool swapped = form == 2 || form == 3 || form == 7;
-  return {.a = Change(Bit(op, 73), Bit(op, 72)),
-          .b = swapped ? at64 : at32,
-          .c = swapped ? at32 : at64,
-          .flush = Bit(op, 80),
-          .saturate = Bit(op, 77),
-          .rounding = Bits(op, 78, 2)};
-}
-bool IsPlain(const Op& op) {
-  const uint32_t form = Bits(op, 9, 3);
-  return Bits(op, 72, 9) == 0 && (form == 2 || form == 4 || Bits(op, 62, 2) == 0);
-}
 
 uint32_t Finish(const FloatOperands& how, float value) {
   uint32_t bits = Canonical(value);
@@ -61,7 +22,7 @@ uint32_t Finish(const FloatOperands& how, float value) {
 // Noinline and volatile: the compiler must not move arithmetic out of the rounding mode's scope.
 template <typename F>
 void Floats(Warp& warp, const Op& op, F f) {
-  const FloatOperands how = OperandsOf(op);
+  const FloatOperands how = FloatOperandsOf(op);
   LaneWords sb, sc, out;
   const uint32_t* const a = warp.Row(op.a);
   const uint32_t* const b = warp.Words(op.b, sb);
@@ -80,25 +41,6 @@ void Floats(Warp& warp, const Op& op, F f) {
   warp.Write(op.d, out);
 }
 
-void FaddPlain(Warp& warp, const Op& op) {
-  MapAB(warp, op, [](uint32_t a, uint32_t b) { return Canonical(AsFloat(a) + AsFloat(b)); });
-}
-void FmulPlain(Warp& warp, const Op& op) {
-  MapAB(warp, op, [](uint32_t a, uint32_t b) { return Canonical(AsFloat(a) * AsFloat(b)); });
-}
-// Where the host has a fused multiply-add the loop is vector code, else a library call a lane.
-IKET_SIM_CLONES void FfmaPlain(Warp& warp, const Op& op) {
-  LaneWords scratch_b, scratch_c, out;
-  const uint32_t* const a = warp.Row(op.a);
-  const uint32_t* const b = warp.Words(op.b, scratch_b);
-  const uint32_t* const c = warp.Words(op.c, scratch_c);
-  for (uint32_t i = 0; i < kLanes; ++i) {
-    const float value = __builtin_fmaf(std::bit_cast<float>(a[i]), std::bit_cast<float>(b[i]),
-                                       std::bit_cast<float>(c[i]));
-    out.v[i] = value != value ? kCanonicalNan : std::bit_cast<uint32_t>(value);
-  }
-  warp.Write(op.d, out);
-}
 // FADD has its second operand at b, or at c where that is no register.
 void Fadd(Warp& warp, const Op& op) {
   const uint32_t form = Bits(op, 9, 3);
@@ -116,7 +58,7 @@ void Ffma(Warp& warp, const Op& op) {
 }
 
 void Fmnmx(Warp& warp, const Op& op) {
-  const FloatOperands how = OperandsOf(op);
+  const FloatOperands how = FloatOperandsOf(op);
   const uint32_t min = PredicateAt(warp, op, 87);
   LaneWords sb, out;
   const uint32_t* const a = warp.Row(op.a);
@@ -151,11 +93,11 @@ SignChange SecondChange(const Op& op, const FloatOperands& how) {
 }
 SignChange SetpChangeB(const Op& op) {
   const uint32_t form = Bits(op, 9, 3);
-  return form == 2 || form == 4 ? SignChange{} : Change(Bit(op, 62), Bit(op, 63));
+  return form == 2 || form == 4 ? SignChange{} : SignChangeOf(Bit(op, 62), Bit(op, 63));
 }
 uint32_t CompareLanes(Warp& warp, const Op& op) {
   const uint32_t comparison = Bits(op, 76, 4);
-  const SignChange ca = Change(Bit(op, 73), Bit(op, 72)), cb = SetpChangeB(op);
+  const SignChange ca = SignChangeOf(Bit(op, 73), Bit(op, 72)), cb = SetpChangeB(op);
   const bool flush = Bit(op, 80);
   LaneWords scratch;
   const uint32_t* const a = warp.Row(op.a);
@@ -180,7 +122,7 @@ void Fset(Warp& warp, const Op& op) {
   warp.Write(op.d, out);
 }
 void Fsel(Warp& warp, const Op& op) {
-  const FloatOperands how = OperandsOf(op);
+  const FloatOperands how = FloatOperandsOf(op);
   const SignChange change_b = SecondChange(op, how);
   const uint32_t pick = PredicateAt(warp, op, 87);
   LaneWords scratch, out;
@@ -195,7 +137,7 @@ void Fsel(Warp& warp, const Op& op) {
 }
 // FCHK: true where a / b needs the slow path of a division.
 void Fchk(Warp& warp, const Op& op) {
-  const FloatOperands how = OperandsOf(op);
+  const FloatOperands how = FloatOperandsOf(op);
   LaneWords scratch;
   const uint32_t* const a = warp.Row(op.a);
   const uint32_t* const b = warp.Words(op.b, scratch);
@@ -243,7 +185,8 @@ uint32_t Mufu(uint32_t function, uint32_t bits) {
 }
 void MufuLanes(Warp& warp, const Op& op) {
   const uint32_t function = Bits(op, 74, 6);
-  const SignChange change = Bits(op, 9, 3) == 4 ? SignChange{} : Change(Bit(op, 62), Bit(op, 63));
+  const SignChange change =
+      Bits(op, 9, 3) == 4 ? SignChange{} : SignChangeOf(Bit(op, 62), Bit(op, 63));
   if (Bit(op, 72)) {  // fp16, of one half
     const uint32_t shift = Bits(op, 60, 2) == 1 ? 16 : 0;
     MapB(warp, op, [=](uint32_t b) -> uint32_t {
@@ -268,22 +211,19 @@ void MufuLanes(Warp& warp, const Op& op) {
 
 }  // namespace
 
-bool BindFloat(Op& op) {
+bool IKET_SIM_ISA::BindFloat(Op& op) {
   switch (op.word.base_opcode()) {
     case 0x020:
       // Bits 84..86: a power of two for the product; 4 is none.
       if (BindAlu(op) && Bits(op, 84, 3) == 4 && !Bit(op, 76)) {
-        op.run = IsPlain(op) ? FmulPlain : Fmul;
+        op.run = BindNearest(op) ? op.run : Fmul;
       }
       return true;
-    case 0x021: {
-      if (!BindAlu(op)) return true;
-      const uint32_t form = Bits(op, 9, 3);
-      op.run = IsPlain(op) && form != 2 && form != 3 && form != 7 ? FaddPlain : Fadd;
+    case 0x021:
+      if (BindAlu(op)) op.run = BindNearest(op) ? op.run : Fadd;
       return true;
-    }
     case 0x023:
-      if (BindAlu(op) && !Bit(op, 76)) op.run = IsPlain(op) ? FfmaPlain : Ffma;
+      if (BindAlu(op) && !Bit(op, 76)) op.run = BindNearest(op) ? op.run : Ffma;
       return true;
     case 0x009:
       if (BindAlu(op) && !Bit(op, 82)) op.run = Fmnmx;

@@ -14,11 +14,27 @@ namespace {
 struct HalfSource {
   uint32_t swizzle = 0;
   uint16_t keep = 0xffff, flip = 0;
-  uint16_t operator()(uint32_t word, uint32_t half) const {
-    const uint32_t from = swizzle == 0 ? half : swizzle == 2 ? 0 : 1;
-    return static_cast<uint16_t>((static_cast<uint16_t>(word >> (16 * from)) & keep) ^ flip);
-  }
+  uint16_t operator()(uint32_t word, uint32_t half) const;
 };
+// One half of an operand, with what does not change from lane to lane worked out.
+class HalfOf {
+ public:
+  HalfOf(const HalfSource& source, uint32_t half)
+      : shift_(16 * (source.swizzle == 0   ? half
+                     : source.swizzle == 2 ? 0
+                                           : 1)),
+        keep_(source.keep),
+        flip_(source.flip) {}
+  uint16_t operator()(uint32_t word) const {
+    return static_cast<uint16_t>((word >> shift_ & keep_) ^ flip_);
+  }
+
+ private:
+  uint32_t shift_, keep_, flip_;
+};
+uint16_t HalfSource::operator()(uint32_t word, uint32_t half) const {
+  return HalfOf(*this, half)(word);
+}
 HalfSource Source(uint32_t swizzle, bool absolute, bool negate) {
   return {swizzle, static_cast<uint16_t>(absolute ? 0x7fff : 0xffff),
           static_cast<uint16_t>(negate ? 0x8000 : 0)};
@@ -37,39 +53,88 @@ Sources SourcesOf(const Op& op) {
 }
 
 enum class Sum { kAdd, kMul, kFma };
-template <Sum kSum>
+template <bool kBfloat>
+inline float Number(uint16_t half) {
+  return kBfloat ? FloatFromBfloat(half) : FloatFromHalf(half);
+}
+template <bool kBfloat>
+inline uint32_t Narrow(float value) {
+  return kBfloat ? BfloatFromFloat(value) : HalfFromFloat(value);
+}
+// The sum as a float that rounds to the right fp16 or bf16. Of fp16 products are exact in fp32, and
+// so is a sum rounded to fp32 and then to fp16; what x y + z loses is kept by rounding to odd.
+// Products of bf16 numbers leave fp32's range, and are taken in double.
+template <Sum kSum, bool kBfloat>
+inline float SumOf(float x, float y, float z) {
+  if constexpr (kSum == Sum::kAdd) return x + y;
+  if constexpr (kBfloat) {
+    const double product = double{x} * double{y};
+    return StickyFloat(kSum == Sum::kFma ? StickySum(product, double{z}) : product);
+  }
+  if constexpr (kSum == Sum::kMul) return x * y;
+  const float product = x * y, sum = product + z, part = sum - product;
+  const float lost = (product - (sum - part)) + (z - part);
+  const uint32_t bits = AsBits(sum);
+  const uint32_t odd = (lost > 0) == (sum > 0) ? bits + 1 : bits - 1;
+  return AsFloat((lost > 0 || lost < 0) && (bits & 1) == 0 ? odd : bits);
+}
+template <Sum kSum, bool kBfloat>
 void Halves(Warp& warp, const Op& op) {
-  const Sources s = SourcesOf(op);
+  Sources s = SourcesOf(op);
   const uint32_t form = Bits(op, 9, 3);
   const bool in_c = kSum == Sum::kAdd && (form == 2 || form == 3 || form == 7);
-  const bool bfloat = Bit(op, 85), saturate = Bit(op, 77), to_float = Bit(op, 78);
-  const auto number = [bfloat](uint16_t h) {
-    return double{bfloat ? FloatFromBfloat(h) : FloatFromHalf(h)};
-  };
+  const bool saturate = Bit(op, 77), to_float = Bit(op, 78);
   LaneWords sb, sc, out;
   const uint32_t* const a = warp.Row(op.a);
-  const uint32_t* const b = warp.Words(op.b, sb);
+  const uint32_t* const b = warp.Words(in_c ? op.c : op.b, sb);
   const uint32_t* const c = warp.Words(op.c, sc);
-  for (uint32_t i = 0; i < kLanes; ++i) {
-    uint32_t word = 0;
-    for (uint32_t half = 0; half < 2; ++half) {
-      const double x = number(s.a(a[i], half)), y = number(s.b(b[i], half));
-      const double z = number(s.c(c[i], half));
-      // Exact in double, or odd where it is not, so that rounding once more is right.
-      double value = kSum == Sum::kAdd   ? StickySum(x, in_c ? z : y)
-                     : kSum == Sum::kMul ? x * y
-                                         : StickySum(x * y, z);
+  if (in_c) s.b = s.c;
+  for (uint32_t half = 0; half < (to_float ? 1u : 2u); ++half) {
+    const HalfOf first(s.a, half), second(s.b, half), third(s.c, half);
+    for (uint32_t i = 0; i < kLanes; ++i) {
+      float value =
+          SumOf<kSum, kBfloat>(Number<kBfloat>(first(a[i])), Number<kBfloat>(second(b[i])),
+                               Number<kBfloat>(third(c[i])));
       if (to_float) {
-        word = Canonical(static_cast<float>(value));
-        break;
+        out.v[i] = Canonical(value);
+      } else {
+        const float limited = value >= 1 ? 1 : value > 0 ? value : 0;
+        const uint32_t narrow = Narrow<kBfloat>(saturate ? limited : value);
+        out.v[i] = half == 0 ? narrow : out.v[i] | narrow << 16;
       }
-      if (saturate) value = value >= 1 ? 1 : value > 0 ? value : 0;
-      const float sticky = StickyFloat(value);
-      word |= uint32_t{bfloat ? BfloatFromFloat(sticky) : HalfFromFloat(sticky)} << (16 * half);
     }
-    out.v[i] = word;
   }
   warp.Write(op.d, out);
+}
+template <Sum kSum>
+Handler HalvesFor(const Op& op) {
+  return Bit(op, 85) ? Halves<kSum, true> : Halves<kSum, false>;
+}
+
+// A sum of constants alone, which is how ptxas likes to write a constant into a register.
+void Constant(Warp& warp, const Op& op) {
+  LaneWords out;
+  out.v.fill(op.b.value);
+  warp.Write(op.d, out);
+}
+Handler FmaFor(Op& op) {
+  const auto constant = [](const Operand& operand) {
+    return operand.kind == Operand::Kind::kImmediate ||
+           (operand.kind == Operand::Kind::kRegister && operand.row == kZeroRow);
+  };
+  if (op.a != kZeroRow || !constant(op.b) || !constant(op.c)) return HalvesFor<Sum::kFma>(op);
+  const Sources s = SourcesOf(op);
+  uint32_t word = 0;
+  for (uint32_t half = 0; half < 2; ++half) {
+    const uint16_t x = s.a(0, half), y = s.b(op.b.value, half), z = s.c(op.c.value, half);
+    float value =
+        Bit(op, 85) ? SumOf<Sum::kFma, true>(Number<true>(x), Number<true>(y), Number<true>(z))
+                    : SumOf<Sum::kFma, false>(Number<false>(x), Number<false>(y), Number<false>(z));
+    if (Bit(op, 77)) value = value >= 1 ? 1 : value > 0 ? value : 0;
+    word |= (Bit(op, 85) ? Narrow<true>(value) : Narrow<false>(value)) << (16 * half);
+  }
+  op.b = {.kind = Operand::Kind::kImmediate, .value = word};
+  return Constant;
 }
 
 // ---- comparisons -------------------------------------------------------------------------------
@@ -162,20 +227,20 @@ bool SwizzlesAreKnown(const Op& op) {
 
 }  // namespace
 
-bool BindHalf(Op& op) {
+bool IKET_SIM_ISA::BindHalf(Op& op) {
   switch (op.word.base_opcode()) {
     case 0x030:
       // Not known: a float result that saturates.
       if (BindAlu(op) && SwizzlesAreKnown(op) && !(Bit(op, 77) && Bit(op, 78))) {
-        op.run = Halves<Sum::kAdd>;
+        op.run = HalvesFor<Sum::kAdd>(op);
       }
       return true;
     case 0x031:
     case 0x035:  // HFMA2.MMA
-      if (BindAlu(op) && SwizzlesAreKnown(op) && Bits(op, 81, 2) != 1) op.run = Halves<Sum::kFma>;
+      if (BindAlu(op) && SwizzlesAreKnown(op) && Bits(op, 81, 2) != 1) op.run = FmaFor(op);
       return true;
     case 0x032:
-      if (BindAlu(op) && SwizzlesAreKnown(op)) op.run = Halves<Sum::kMul>;
+      if (BindAlu(op) && SwizzlesAreKnown(op)) op.run = HalvesFor<Sum::kMul>(op);
       return true;
     case 0x033:
     case 0x034:

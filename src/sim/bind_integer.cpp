@@ -39,16 +39,22 @@ void Iadd3(Warp& warp, const Op& op) {
   const uint32_t* const a = warp.Row(op.a);
   const uint32_t* const b = warp.Words(op.b, sb);
   const uint32_t* const c = warp.Words(op.c, sc);
-  uint32_t over1 = 0, over2 = 0;
+  // What Add3 does, of words: v ^ flip is the complement, `plus` makes a negation of it, and each
+  // addition says whether it overflowed.
+  const uint32_t flip_a = na ? ~0u : 0, flip_b = not_b ? ~0u : 0, flip_c = not_c ? ~0u : 0;
+  const uint32_t plus = extended ? 0 : uint32_t{na} + uint32_t{not_b} + uint32_t{not_c};
+  LaneWords over;
   for (uint32_t i = 0; i < kLanes; ++i) {
-    const Sum sum = Add3(a[i], b[i], c[i], na, not_b, not_c, extended, in1 >> i & 1, in2 >> i & 1);
-    out.v[i] = sum.value;
-    over1 |= uint32_t{sum.over1} << i;
-    over2 |= uint32_t{sum.over2} << i;
+    const uint32_t x = a[i] ^ flip_a, y = b[i] ^ flip_b, z = c[i] ^ flip_c;
+    const uint32_t more = plus + (in1 >> i & 1) + (in2 >> i & 1);
+    const uint32_t two = x + y, three = two + z, sum = three + more;
+    out.v[i] = sum;
+    over.v[i] = uint32_t{two < x} + uint32_t{three < z} + uint32_t{sum < more};
   }
   warp.Write(op.d, out);
-  warp.WritePredicate(Bits(op, 81, 3), over1);
-  warp.WritePredicate(Bits(op, 84, 3), over2);
+  const uint32_t p1 = Bits(op, 81, 3), p2 = Bits(op, 84, 3);
+  if (p1 != 7) warp.WritePredicate(p1, LanesWhere([&](uint32_t i) { return over.v[i] >= 1; }));
+  if (p2 != 7) warp.WritePredicate(p2, LanesWhere([&](uint32_t i) { return over.v[i] >= 2; }));
 }
 void Uiadd3(Warp& warp, const Op& op) {
   const uint32_t form = Bits(op, 9, 3);
@@ -120,16 +126,18 @@ uint32_t ProductSum(Warp& warp, const Op& op, LaneWords& low, LaneWords& high) {
   const uint32_t* const b = warp.Words(op.b, sb);
   Wide c{};
   ThirdWide<kSigned>(warp, op, sc, c);
-  uint32_t over = 0;
+  // The carry out counts what the two additions lose.
+  const uint64_t flip = not_c ? ~uint64_t{0} : 0, plus = not_c && !extended ? 1 : 0;
+  LaneWords overs;
   for (uint32_t i = 0; i < kLanes; ++i) {
-    uint64_t third = c[i];
-    if (not_c) third = extended ? ~third : 0 - third;
-    const unsigned __int128 sum =
-        static_cast<unsigned __int128>(Product<kSigned>(a[i], b[i])) + third + (carry >> i & 1);
-    over |= static_cast<uint32_t>(sum >> 64 & 1) << i;
+    const uint64_t product = Product<kSigned>(a[i], b[i]);
+    const uint64_t third = (c[i] ^ flip) + plus, two = product + third;
+    const uint64_t sum = two + (carry >> i & 1);
+    overs.v[i] = two < product || sum < two ? ~0u : 0;
     low.v[i] = static_cast<uint32_t>(sum);
     high.v[i] = static_cast<uint32_t>(sum >> 32);
   }
+  const uint32_t over = Bits(op, 81, 3) == 7 ? 0 : SignMask(overs);
   return over;
 }
 template <bool kSigned>
@@ -138,6 +146,28 @@ void ImadWide(Warp& warp, const Op& op) {
   const uint32_t over = ProductSum<kSigned>(warp, op, low, high);
   WriteWide(warp, op.d, low, high);
   warp.WritePredicate(Bits(op, 81, 3), over);
+}
+template <bool kSigned>
+void ImadWidePlain(Warp& warp, const Op& op) {  // no carries, nothing negated
+  LaneWords sb, low, high;
+  WideScratch sc;
+  const uint32_t* const a = warp.Row(op.a);
+  const uint32_t* const b = warp.Words(op.b, sb);
+  Wide c{};
+  ThirdWide<kSigned>(warp, op, sc, c);
+  for (uint32_t i = 0; i < kLanes; ++i) {
+    const uint64_t sum = Product<kSigned>(a[i], b[i]) + c[i];
+    low.v[i] = static_cast<uint32_t>(sum);
+    high.v[i] = static_cast<uint32_t>(sum >> 32);
+  }
+  WriteWide(warp, op.d, low, high);
+}
+template <bool kSigned>
+Handler ImadWideFor(const Op& op) {
+  const uint32_t form = Bits(op, 9, 3);
+  const bool plain = !Bit(op, 74) && !Bit(op, 75) && Bits(op, 81, 3) == 7 &&
+                     (form == 2 || form == 4 || !Bit(op, 63));
+  return plain ? ImadWidePlain<kSigned> : ImadWide<kSigned>;
 }
 template <bool kSigned>
 void ImadHigh(Warp& warp, const Op& op) {
@@ -327,7 +357,7 @@ bool CarryIsKnown(const Op& op) {
 
 }  // namespace
 
-bool BindInteger(Op& op) {
+bool IKET_SIM_ISA::BindInteger(Op& op) {
   const uint32_t base = op.word.base_opcode(), form = Bits(op, 9, 3);
   const bool is_signed = Bit(op, 73);
   switch (base) {
@@ -349,7 +379,7 @@ bool BindInteger(Op& op) {
     }
     case 0x025:
       if (form != 2 && BindAlu(op) && CarryIsKnown(op)) {
-        op.run = is_signed ? ImadWide<true> : ImadWide<false>;
+        op.run = is_signed ? ImadWideFor<true>(op) : ImadWideFor<false>(op);
       }
       return true;
     case 0x027:

@@ -32,14 +32,23 @@ void Lop3(Warp& warp, const Op& op) {
   const uint32_t* const a = warp.Row(op.a);
   const uint32_t* const b = warp.Words(op.b, sb);
   const uint32_t* const c = warp.Words(op.c, sc);
-  uint32_t nonzero = 0;
+  // The eight terms of the table as masks, so that the loop has no branch.
+  uint32_t term[8];
+  for (uint32_t t = 0; t < 8; ++t) term[t] = (lut >> t & 1) != 0 ? ~0u : 0;
   for (uint32_t i = 0; i < kLanes; ++i) {
-    out.v[i] = Lut(lut, a[i], b[i], c[i]);
-    nonzero |= uint32_t{out.v[i] != 0} << i;
+    const uint32_t x = a[i], y = b[i], z = c[i];
+    const uint32_t low =
+        ~x & ((~y & ((~z & term[0]) | (z & term[1]))) | (y & ((~z & term[2]) | (z & term[3]))));
+    const uint32_t high =
+        x & ((~y & ((~z & term[4]) | (z & term[5]))) | (y & ((~z & term[6]) | (z & term[7]))));
+    out.v[i] = low | high;
   }
-  const uint32_t other = PredicateAt(warp, op, 87);
   warp.Write(op.d, out);
-  warp.WritePredicate(Bits(op, 81, 3), Bit(op, 80) ? nonzero & other : nonzero | other);
+  const uint32_t p = Bits(op, 81, 3);
+  if (p == 7) return;
+  const uint32_t nonzero = LanesWhere([&](uint32_t i) { return out.v[i] != 0; });
+  const uint32_t other = PredicateAt(warp, op, 87);
+  warp.WritePredicate(p, Bit(op, 80) ? nonzero & other : nonzero | other);
 }
 void Ulop3(Warp& warp, const Op& op) {
   const uint32_t value =
@@ -109,21 +118,33 @@ inline LeaSum DoLea(const Op& op, uint32_t a, uint32_t b, uint32_t c, bool not_b
   add(b, not_b);
   return {static_cast<uint32_t>(sum), sum >> 32 != 0};
 }
+// What DoLea does, of words: v ^ flip is the complement, `plus` makes a negation of it.
+template <bool kHigh>
 void Lea(Warp& warp, const Op& op) {
+  const uint32_t shift = Bits(op, 75, 5);
+  const bool extended = Bit(op, 74), not_a = Bit(op, 72), sign = Bit(op, 73);
   const bool not_b = Bits(op, 9, 3) != 4 && Bit(op, 63);
-  const uint32_t carry = Bit(op, 74) ? PredicateAt(warp, op, 87) : 0;
-  LaneWords sb, sc, out;
+  const uint32_t carry = extended ? PredicateAt(warp, op, 87) : 0;
+  const uint32_t flip_a = not_a ? ~0u : 0, flip_b = not_b ? ~0u : 0;
+  const uint32_t plus = extended ? 0 : uint32_t{not_a} + uint32_t{not_b};
+  const uint32_t from_low = shift == 0 ? 0 : ~0u, back = (32 - shift) & 31;
+  LaneWords sb, sc, out, over;
   const uint32_t* const a = warp.Row(op.a);
   const uint32_t* const b = warp.Words(op.b, sb);
   const uint32_t* const c = warp.Words(op.c, sc);
-  uint32_t over = 0;
   for (uint32_t i = 0; i < kLanes; ++i) {
-    const LeaSum sum = DoLea(op, a[i], b[i], c[i], not_b, (carry >> i & 1) != 0);
-    out.v[i] = sum.value;
-    over |= uint32_t{sum.over} << i;
+    uint32_t term = a[i] << shift;
+    if constexpr (kHigh) {
+      const uint32_t high = sign ? static_cast<uint32_t>(static_cast<int32_t>(a[i]) >> 31) : c[i];
+      term = high << shift | (a[i] >> back & from_low);
+    }
+    const uint32_t x = term ^ flip_a, two = x + (b[i] ^ flip_b), more = plus + (carry >> i & 1);
+    out.v[i] = two + more;
+    over.v[i] = uint32_t{two < x} | uint32_t{out.v[i] < more};
   }
   warp.Write(op.d, out);
-  warp.WritePredicate(Bits(op, 81, 3), over);
+  const uint32_t p = Bits(op, 81, 3);
+  if (p != 7) warp.WritePredicate(p, LanesWhere([&](uint32_t i) { return over.v[i] != 0; }));
 }
 void Ulea(Warp& warp, const Op& op) {
   const bool not_b = Bits(op, 9, 3) == 1 && Bit(op, 63);
@@ -290,7 +311,7 @@ Handler LopHandler(const Op& op) {
 
 }  // namespace
 
-bool BindLogic(Op& op) {
+bool IKET_SIM_ISA::BindLogic(Op& op) {
   switch (op.word.base_opcode()) {
     case 0x012:
       if (BindAlu(op)) op.run = LopHandler(op);
@@ -310,7 +331,7 @@ bool BindLogic(Op& op) {
       if (BindUniformAlu(op)) op.run = Ushf;
       return true;
     case 0x011:
-      if (BindAlu(op)) op.run = Lea;
+      if (BindAlu(op)) op.run = Bit(op, 80) ? Lea<true> : Lea<false>;
       return true;
     case 0x091:
       if (BindUniformAlu(op)) op.run = Ulea;

@@ -7,6 +7,10 @@
 #include <cstdint>
 #include <cstring>
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 #include "sim/bind.h"
 #include "sim/float_ops.h"
 #include "sim/half.h"
@@ -15,78 +19,145 @@
 namespace iket::sim {
 namespace {
 
-// D[16][8] = A[16][k] B[k][8] + C, k = 8 or 16. Lane 4 g + t holds of A rows g and g + 8, columns
-// 2 t and 2 t + 1 (and 8 more); of B column g; of C and D rows g and g + 8, columns 2 t, 2 t + 1.
-template <uint32_t kK, bool kFloatResult, bool kBfloat>
-void Hmma(Warp& warp, const Op& op) {
-  if (warp.exec != kAllLanes) {
-    warp.Raise(Fault::Kind::kUnsupported, warp.FirstLane(), 0,
-               "a matrix product of part of a warp");
-    return;
-  }
-  const auto number = [](uint32_t h) {
-    return kBfloat ? FloatFromBfloat(static_cast<uint16_t>(h))
-                   : FloatFromHalf(static_cast<uint16_t>(h));
-  };
-  float a[16][kK], b[kK][8], d[16][8];
-  const uint32_t* const ra = warp.Row(op.a);
-  const uint32_t* const rb = warp.Row(op.b.row);
-  const uint32_t* const rc = warp.Row(op.c.row);
-  const bool zero_a = op.a == kZeroRow, zero_b = op.b.row == kZeroRow,
-             zero_c = op.c.row == kZeroRow;
-  const auto word = [](const uint32_t* row, bool zero, uint32_t reg, uint32_t lane) {
-    return zero ? 0 : row[reg * kLanes + lane];
-  };
-  for (uint32_t lane = 0; lane < kLanes; ++lane) {
-    const uint32_t g = lane / 4, t = lane % 4;
-    for (uint32_t reg = 0; reg < kK / 4; ++reg) {
-      const uint32_t v = word(ra, zero_a, reg, lane);
-      float* const to = &a[g + 8 * (reg & 1)][2 * t + 8 * (reg >> 1)];
-      to[0] = number(v & 0xffff);
-      to[1] = number(v >> 16);
-    }
-    for (uint32_t reg = 0; reg < kK / 8; ++reg) {
-      const uint32_t v = word(rb, zero_b, reg, lane);
-      b[2 * t + 8 * reg][g] = number(v & 0xffff);
-      b[2 * t + 8 * reg + 1][g] = number(v >> 16);
-    }
-    for (uint32_t row = 0; row < 2; ++row) {
-      float* const to = &d[g + 8 * row][2 * t];
-      if (kFloatResult) {
-        to[0] = AsFloat(word(rc, zero_c, 2 * row, lane));
-        to[1] = AsFloat(word(rc, zero_c, 2 * row + 1, lane));
-      } else {
-        const uint32_t v = word(rc, zero_c, row, lane);
-        to[0] = number(v & 0xffff);
-        to[1] = number(v >> 16);
-      }
-    }
-  }
-  for (uint32_t i = 0; i < 16; ++i) {
-    for (uint32_t k = 0; k < kK; ++k) {
-      for (uint32_t j = 0; j < 8; ++j) d[i][j] += a[i][k] * b[k][j];
-    }
-  }
-  uint32_t* const rd = warp.Row(op.d);
-  for (uint32_t lane = 0; lane < kLanes; ++lane) {
-    const uint32_t g = lane / 4, t = lane % 4;
-    for (uint32_t row = 0; row < 2; ++row) {
-      const float* const from = &d[g + 8 * row][2 * t];
-      if (kFloatResult) {
-        rd[2 * row * kLanes + lane] = Canonical(from[0]);
-        rd[(2 * row + 1) * kLanes + lane] = Canonical(from[1]);
-      } else {
-        rd[row * kLanes + lane] = uint32_t{HalfFromFloat(from[1])} << 16 | HalfFromFloat(from[0]);
-      }
-    }
-  }
-}
-
 bool IsWhole(Warp& warp) {
   if (warp.exec == kAllLanes) return true;
   warp.Raise(Fault::Kind::kUnsupported, warp.FirstLane(), 0, "a matrix product of part of a warp");
   return false;
 }
+
+// Floats and words that the compiler keeps in vector registers.
+using Float4 = float __attribute__((vector_size(16)));
+using Float8 = float __attribute__((vector_size(32)));
+using Word8 = uint32_t __attribute__((vector_size(32)));
+
+template <typename To, typename From>
+inline void Copy(To& to, const From* from) {
+  std::memcpy(&to, from, sizeof to);
+}
+
+// A product of two fp16 or bf16 numbers is exact: fused or not, the sum is the same.
+inline void AddProduct(const float& a, const Float8& b, Float8& sum) {
+#if defined(__FMA__)
+  sum = _mm256_fmadd_ps(_mm256_broadcast_ss(&a), b, sum);
+#else
+  sum += a * b;
+#endif
+}
+
+// The eight numbers in four neighbouring words.
+template <bool kBfloat>
+inline void Expand(const uint32_t* words, Float8& out) {
+#if defined(__F16C__)
+  if constexpr (!kBfloat) {
+    __m128i halves;
+    Copy(halves, words);
+    out = _mm256_cvtph_ps(halves);
+    return;
+  }
+#endif
+  for (uint32_t i = 0; i < 8; ++i) {
+    const auto half = static_cast<uint16_t>(words[i / 2] >> (16 * (i % 2)));
+    out[i] = kBfloat ? FloatFromBfloat(half) : FloatFromHalf(half);
+  }
+}
+
+inline void Transpose(Float8 (&m)[8]) {
+  Float8 n[8];
+  for (uint32_t i = 0; i < 8; i += 2) {
+    n[i] = __builtin_shufflevector(m[i], m[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+    n[i + 1] = __builtin_shufflevector(m[i], m[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+  }
+  for (uint32_t i = 0; i < 8; i += 4) {
+    for (uint32_t j = i; j < i + 2; ++j) {
+      m[j] = __builtin_shufflevector(n[j], n[j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+      m[j + 2] = __builtin_shufflevector(n[j], n[j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+  }
+  for (uint32_t i = 0; i < 4; ++i) {
+    n[i] = __builtin_shufflevector(m[i], m[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    n[i + 4] = __builtin_shufflevector(m[i], m[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+  }
+  std::memcpy(m, n, sizeof m);
+}
+
+// D[16][8] = A[16][k] B[k][8] + C, k = 8 or 16. Lane 4 g + t holds of A rows g and g + 8, columns
+// 2 t and 2 t + 1 (and 8 more); of B column g; of C and D rows g and g + 8, columns 2 t, 2 t + 1.
+// So eight neighbours in a row of A, or in a column of B, stand in four neighbouring lanes.
+template <uint32_t kK, bool kFloatResult, bool kBfloat>
+void Hmma(Warp& warp, const Op& op) {
+  if (!IsWhole(warp)) return;
+  const auto row_of = [&warp](uint32_t first, uint32_t reg) {
+    return warp.Row(first == kZeroRow ? kZeroRow : first + reg);
+  };
+  Float8 d[16];
+  for (uint32_t high = 0; high < 2; ++high) {
+    if constexpr (kFloatResult) {
+      const uint32_t* const even = row_of(op.c.row, 2 * high);
+      const uint32_t* const odd = row_of(op.c.row, 2 * high + 1);
+      for (uint32_t g = 0; g < 8; ++g) {
+        Float4 e, o;
+        Copy(e, even + 4 * g);
+        Copy(o, odd + 4 * g);
+        d[g + 8 * high] = __builtin_shufflevector(e, o, 0, 4, 1, 5, 2, 6, 3, 7);
+      }
+    } else {
+      const uint32_t* const c = row_of(op.c.row, high);
+      for (uint32_t g = 0; g < 8; ++g) Expand<kBfloat>(c + 4 * g, d[g + 8 * high]);
+    }
+  }
+  for (uint32_t half = 0; half < kK / 8; ++half) {
+    Float8 b[8];  // rows of B, of which registers hold columns
+    const uint32_t* const columns = row_of(op.b.row, half);
+    for (uint32_t j = 0; j < 8; ++j) Expand<kBfloat>(columns + 4 * j, b[j]);
+    Transpose(b);
+    for (uint32_t i = 0; i < 16; i += 4) {
+      alignas(32) float a[4][8];
+      const uint32_t* const rows = row_of(op.a, i / 8 + 2 * half) + 4 * (i % 8);
+      for (uint32_t r = 0; r < 4; ++r) {
+        Float8 row;
+        Expand<kBfloat>(rows + 4 * r, row);
+        std::memcpy(a[r], &row, sizeof row);
+      }
+      // Four sums that depend on nothing but themselves, in registers.
+      Float8 s0 = d[i], s1 = d[i + 1], s2 = d[i + 2], s3 = d[i + 3];
+      for (uint32_t k = 0; k < 8; ++k) {
+        AddProduct(a[0][k], b[k], s0);
+        AddProduct(a[1][k], b[k], s1);
+        AddProduct(a[2][k], b[k], s2);
+        AddProduct(a[3][k], b[k], s3);
+      }
+      d[i] = s0;
+      d[i + 1] = s1;
+      d[i + 2] = s2;
+      d[i + 3] = s3;
+    }
+  }
+  for (uint32_t high = 0; high < 2; ++high) {
+    if constexpr (kFloatResult) {
+      uint32_t* const even = warp.Row(op.d + 2 * high);
+      uint32_t* const odd = warp.Row(op.d + 2 * high + 1);
+      for (uint32_t g = 0; g < 8; ++g) {
+        Word8 bits;
+        Copy(bits, &d[g + 8 * high]);
+        bits = (bits & 0x7fffffff) > 0x7f800000 ? Word8{} + kCanonicalNan : bits;
+        const auto e = __builtin_shufflevector(bits, bits, 0, 2, 4, 6);
+        const auto o = __builtin_shufflevector(bits, bits, 1, 3, 5, 7);
+        std::memcpy(even + 4 * g, &e, sizeof e);
+        std::memcpy(odd + 4 * g, &o, sizeof o);
+      }
+    } else {
+      uint32_t* const to = warp.Row(op.d + high);
+      for (uint32_t g = 0; g < 8; ++g) {
+        for (uint32_t t = 0; t < 4; ++t) {
+          const Float8& from = d[g + 8 * high];
+          to[4 * g + t] =
+              uint32_t{HalfFromFloat(from[2 * t + 1])} << 16 | HalfFromFloat(from[2 * t]);
+        }
+      }
+    }
+  }
+}
+
 uint32_t MatrixWord(Warp& warp, uint32_t row, uint32_t reg, uint32_t lane) {
   return row == kZeroRow ? 0 : warp.Row(row + reg)[lane];
 }
@@ -179,57 +250,60 @@ uint64_t RowAddress(Warp& warp, const Op& op, uint32_t uniform_at, uint32_t lane
   if (op.word.is_uniform_form()) address += warp.uniform[Bits(op, uniform_at, 6)];
   return address & 0xffffffffu;
 }
-// LDSM: matrices of 8 rows of 16 bytes; lane 8 m + r says where row r of matrix m is.
+// The 16 bytes of shared memory that row `lane % 8` of matrix `lane / 8` is; null after a fault.
+std::byte* MatrixRow(Warp& warp, const Op& op, uint32_t uniform_at, uint32_t lane, bool write) {
+  const uint64_t address = RowAddress(warp, op, uniform_at, lane);
+  std::byte* const bytes = address % 16 == 0 ? warp.cta->Shared(address, 16) : nullptr;
+  return bytes != nullptr ? bytes : Access(warp, Space::kShared, lane, address, 16, write);
+}
+// A matrix as registers hold it, lane 4 g + t columns 2 t and 2 t + 1 of row g, with rows and
+// columns exchanged.
+LaneWords Exchanged(const LaneWords& matrix) {
+  uint16_t from[8][8], to[8][8];
+  std::memcpy(from, &matrix, sizeof from);
+  for (uint32_t i = 0; i < 8; ++i) {
+    for (uint32_t j = 0; j < 8; ++j) to[i][j] = from[j][i];
+  }
+  LaneWords out;
+  std::memcpy(&out, to, sizeof to);
+  return out;
+}
+// LDSM: matrices of 8 rows of 16 bytes; lane 8 m + r says where row r of matrix m is. Four
+// neighbouring lanes get a row.
 void Ldsm(Warp& warp, const Op& op) {
   if (!IsWhole(warp)) return;
   const uint32_t count = 1u << Bits(op, 72, 2);
   const bool transposed = Bits(op, 78, 2) == 1;
   // All is read before anything is written: the addresses may stand in a register of the result.
-  uint16_t tiles[4][8][8];
+  LaneWords out[4];
   for (uint32_t lane = 0; lane < 8 * count; ++lane) {
-    const std::byte* const bytes =
-        Access(warp, Space::kShared, lane, RowAddress(warp, op, 32, lane), 16, false);
+    const std::byte* const bytes = MatrixRow(warp, op, 32, lane, false);
     if (bytes == nullptr) return;
-    std::memcpy(tiles[lane / 8][lane % 8], bytes, 16);
+    std::memcpy(&out[lane / 8].v[4 * (lane % 8)], bytes, 16);
   }
   for (uint32_t m = 0; m < count; ++m) {
-    const auto& tile = tiles[m];
-    LaneWords out;
-    for (uint32_t lane = 0; lane < kLanes; ++lane) {
-      const uint32_t g = lane / 4, t = 2 * (lane % 4);
-      const uint32_t low = transposed ? tile[t][g] : tile[g][t];
-      const uint32_t high = transposed ? tile[t + 1][g] : tile[g][t + 1];
-      out.v[lane] = high << 16 | low;
-    }
-    warp.Write(op.d + m, out);
+    warp.Write(op.d + m, transposed ? Exchanged(out[m]) : out[m]);
   }
 }
 void Stsm(Warp& warp, const Op& op) {
   if (!IsWhole(warp)) return;
   const uint32_t count = 1u << Bits(op, 72, 2);
   const bool transposed = Bits(op, 78, 2) == 1;
-  const uint32_t* const source = warp.Row(op.b.row);
   for (uint32_t m = 0; m < count; ++m) {
-    uint16_t tile[8][8];
-    for (uint32_t lane = 0; lane < kLanes; ++lane) {
-      const uint32_t g = lane / 4, t = 2 * (lane % 4);
-      const uint32_t word = op.b.row == kZeroRow ? 0 : source[m * kLanes + lane];
-      (transposed ? tile[t][g] : tile[g][t]) = static_cast<uint16_t>(word);
-      (transposed ? tile[t + 1][g] : tile[g][t + 1]) = static_cast<uint16_t>(word >> 16);
-    }
+    LaneWords words;
+    std::memcpy(&words, warp.Row(op.b.row == kZeroRow ? kZeroRow : op.b.row + m), sizeof words);
+    if (transposed) words = Exchanged(words);
     for (uint32_t r = 0; r < 8; ++r) {
-      const uint32_t lane = 8 * m + r;
-      std::byte* const bytes =
-          Access(warp, Space::kShared, lane, RowAddress(warp, op, 64, lane), 16, true);
+      std::byte* const bytes = MatrixRow(warp, op, 64, 8 * m + r, true);
       if (bytes == nullptr) return;
-      std::memcpy(bytes, tile[r], 16);
+      std::memcpy(bytes, &words.v[4 * r], 16);
     }
   }
 }
 
 }  // namespace
 
-bool BindMatrix(Op& op) {
+bool IKET_SIM_ISA::BindMatrix(Op& op) {
   switch (op.word.opcode()) {
     case 0x23c: {
       op.latency = Latency::kMatrix;

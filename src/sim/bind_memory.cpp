@@ -47,65 +47,120 @@ void AddressesOf(Warp& warp, const Op& op, uint32_t uniform_at, uint64_t (&addre
   }
 }
 
+// ---- many lanes at once ------------------------------------------------------------------------
+// Where the words of all executing lanes are, if they are in one piece of memory and aligned.
+struct Span {
+  std::byte* host = nullptr;  // of address `low`; null: take the lanes one by one
+  uint64_t low = 0;
+  bool consecutive = false;  // all 32 lanes, each behind the one before
+};
 template <Space kSpace>
-void Load(Warp& warp, const Op& op) {
-  uint64_t addresses[kLanes];
-  AddressesOf<kSpace>(warp, op, 32, addresses);
-  const uint32_t code = Bits(op, 73, 3), size = SizeOf(code);
-  uint32_t* const d = warp.Row(op.d);
-  for (uint32_t mask = warp.exec; mask != 0; mask &= mask - 1) {
-    const auto lane = static_cast<uint32_t>(std::countr_zero(mask));
-    const std::byte* const bytes = FastAccess<kSpace>(warp, lane, addresses[lane], size, false);
-    if (bytes == nullptr) return;
-    uint32_t words[4] = {0, 0, 0, 0};
-    switch (code) {
-      case 4:
-        std::memcpy(words, bytes, 4);
-        d[lane] = words[0];
-        continue;
-      case 5:
-        std::memcpy(words, bytes, 8);
-        d[lane] = words[0];
-        d[lane + kLanes] = words[1];
-        continue;
-      case 6:
-        std::memcpy(words, bytes, 16);
-        for (uint32_t i = 0; i < 4; ++i) d[lane + i * kLanes] = words[i];
-        continue;
-      case 1:
-        d[lane] = static_cast<uint32_t>(int32_t{static_cast<int8_t>(*bytes)});
-        continue;
-      case 3: {
-        int16_t half;
-        std::memcpy(&half, bytes, 2);
-        d[lane] = static_cast<uint32_t>(half);
-        continue;
-      }
-      default:
-        std::memcpy(words, bytes, size);
-        d[lane] = words[0];
-        continue;
+std::byte* Piece(Warp& warp, uint64_t low, uint64_t size, bool write) {
+  if constexpr (kSpace == Space::kShared) {
+    return warp.cta->Shared(low, static_cast<uint32_t>(size));
+  } else {
+    return warp.sm->memory.Find(low, size, write);
+  }
+}
+template <Space kSpace>
+Span SpanOf(Warp& warp, uint64_t (&addresses)[kLanes], uint32_t size, bool write) {
+  if constexpr (kSpace != Space::kGlobal && kSpace != Space::kShared) return {};
+  const uint64_t first = addresses[warp.FirstLane() % kLanes];
+  if (warp.exec == kAllLanes) {
+    uint64_t apart = first & (size - 1);
+    for (uint32_t i = 0; i < kLanes; ++i) apart |= addresses[i] ^ (first + uint64_t{i} * size);
+    if (apart == 0) {
+      return {Piece<kSpace>(warp, first, uint64_t{kLanes} * size, write), first, true};
     }
+  }
+  // Lanes that do not execute are where the first one is: harmless to read.
+  uint64_t low = first, high = first, all = first;
+  for (uint32_t i = 0; i < kLanes; ++i) {
+    const uint64_t address = (warp.exec >> i & 1) != 0 ? addresses[i] : first;
+    addresses[i] = address;
+    low = address < low ? address : low;
+    high = address > high ? address : high;
+    all |= address;
+  }
+  if ((all & (size - 1)) != 0 || high - low >= kWindowBytes) return {};
+  return {Piece<kSpace>(warp, low, high - low + size, write), low, false};
+}
+
+// A lane's bytes as the words of its registers.
+template <uint32_t kCode>
+inline void Unpack(const std::byte* bytes, uint32_t (&words)[4]) {
+  if constexpr (kCode == 1) {
+    words[0] = static_cast<uint32_t>(int32_t{static_cast<int8_t>(*bytes)});
+  } else if constexpr (kCode == 3) {
+    int16_t half;
+    std::memcpy(&half, bytes, 2);
+    words[0] = static_cast<uint32_t>(int32_t{half});
+  } else {
+    words[0] = 0;
+    std::memcpy(words, bytes, SizeOf(kCode));
   }
 }
 
-template <Space kSpace>
-void Store(Warp& warp, const Op& op) {
+template <Space kSpace, uint32_t kCode>
+void Load(Warp& warp, const Op& op) {
+  constexpr uint32_t kSize = SizeOf(kCode), kWords = kSize <= 4 ? 1 : kSize / 4;
   uint64_t addresses[kLanes];
-  AddressesOf<kSpace>(warp, op, 64, addresses);
-  const uint32_t size = SizeOf(Bits(op, 73, 3));
-  const uint32_t* const b = warp.Row(op.b.row);
+  AddressesOf<kSpace>(warp, op, 32, addresses);
+  uint32_t* const d = warp.Row(op.d);
+  const Span span = SpanOf<kSpace>(warp, addresses, kSize, false);
+  if (span.host != nullptr && warp.exec == kAllLanes) {
+    if (span.consecutive && kSize >= 4) {
+      const std::byte* const host = span.host;
+      for (uint32_t w = 0; w < kWords; ++w) {
+        for (uint32_t i = 0; i < kLanes; ++i) {
+          std::memcpy(&d[w * kLanes + i], host + (i * kWords + w) * 4, 4);
+        }
+      }
+      return;
+    }
+    for (uint32_t i = 0; i < kLanes; ++i) {
+      uint32_t words[4];
+      Unpack<kCode>(span.host + (addresses[i] - span.low), words);
+      for (uint32_t w = 0; w < kWords; ++w) d[w * kLanes + i] = words[w];
+    }
+    return;
+  }
   for (uint32_t mask = warp.exec; mask != 0; mask &= mask - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(mask));
-    std::byte* const bytes = FastAccess<kSpace>(warp, lane, addresses[lane], size, true);
+    const std::byte* const bytes = span.host != nullptr
+                                       ? span.host + (addresses[lane] - span.low)
+                                       : Access(warp, kSpace, lane, addresses[lane], kSize, false);
     if (bytes == nullptr) return;
-    if (size == 4) {
-      std::memcpy(bytes, &b[lane], 4);
-      continue;
+    uint32_t words[4];
+    Unpack<kCode>(bytes, words);
+    for (uint32_t w = 0; w < kWords; ++w) d[w * kLanes + lane] = words[w];
+  }
+}
+
+template <Space kSpace, uint32_t kCode>
+void Store(Warp& warp, const Op& op) {
+  constexpr uint32_t kSize = SizeOf(kCode), kWords = kSize <= 4 ? 1 : kSize / 4;
+  uint64_t addresses[kLanes];
+  AddressesOf<kSpace>(warp, op, 64, addresses);
+  const uint32_t* const b = warp.Row(op.b.row);
+  const Span span = SpanOf<kSpace>(warp, addresses, kSize, true);
+  if (span.consecutive && span.host != nullptr && kSize >= 4) {
+    for (uint32_t w = 0; w < kWords; ++w) {
+      for (uint32_t i = 0; i < kLanes; ++i) {
+        std::memcpy(span.host + (i * kWords + w) * 4, &b[w * kLanes + i], 4);
+      }
     }
-    uint32_t words[4] = {b[lane], 0, 0, 0};
-    for (uint32_t i = 1; i * 4 < size; ++i) words[i] = b[lane + i * kLanes];
-    std::memcpy(bytes, words, size);
+    return;
+  }
+  for (uint32_t mask = warp.exec; mask != 0; mask &= mask - 1) {
+    const auto lane = static_cast<uint32_t>(std::countr_zero(mask));
+    std::byte* const bytes = span.host != nullptr
+                                 ? span.host + (addresses[lane] - span.low)
+                                 : Access(warp, kSpace, lane, addresses[lane], kSize, true);
+    if (bytes == nullptr) return;
+    uint32_t words[kWords];
+    for (uint32_t w = 0; w < kWords; ++w) words[w] = b[w * kLanes + lane];
+    std::memcpy(bytes, words, kSize);
   }
 }
 
@@ -122,16 +177,32 @@ void Ldgsts(Warp& warp, const Op& op) {
   const bool fills = Bit(op, 82);
   const auto source_offset =
       static_cast<uint64_t>(int64_t{static_cast<int32_t>(Bits(op, 32, 12) << 20) >> 20});
+  uint64_t targets[kLanes], sources[kLanes];
+  for (uint32_t i = 0; i < kLanes; ++i) {
+    targets[i] = to[i] + static_cast<uint32_t>(op.immediate);
+    sources[i] = from[i] + source_offset;
+  }
+  if (!fills && (warp.exec & ~copied) == 0) {
+    const Span target = SpanOf<Space::kShared>(warp, targets, size, true);
+    const Span source = SpanOf<Space::kGlobal>(warp, sources, size, false);
+    if (size == 16 && target.host != nullptr && source.host != nullptr) {
+      for (uint32_t mask = warp.exec; mask != 0; mask &= mask - 1) {
+        const auto lane = static_cast<uint32_t>(std::countr_zero(mask));
+        std::memcpy(target.host + (targets[lane] - target.low),
+                    source.host + (sources[lane] - source.low), 16);
+      }
+      return;
+    }
+  }
   for (uint32_t mask = warp.exec; mask != 0; mask &= mask - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(mask));
-    const uint32_t offset = to[lane] + static_cast<uint32_t>(op.immediate);
-    std::byte* const target = Access(warp, Space::kShared, lane, offset, size, true);
+    std::byte* const target = Access(warp, Space::kShared, lane, targets[lane], size, true);
     if (target == nullptr) return;
     if ((copied >> lane & 1) == 0) {
       std::memset(target, 0, size);
       continue;
     }
-    const uint64_t address = from[lane] + source_offset;
+    const uint64_t address = sources[lane];
     const uint64_t missing = fills ? address & (size - 1) : 0;
     const std::byte* const source =
         Access(warp, Space::kGlobal, lane, address - missing, size, false);
@@ -165,23 +236,29 @@ void Qspc(Warp& warp, const Op& op) {
   warp.WritePredicate(Bits(op, 81, 3), inside);
 }
 
+// The handler of an access, by the code of its size (bits 73..75).
 template <Space kSpace>
 void BindLoad(Op& op) {
+  constexpr Handler kLoads[8] = {Load<kSpace, 0>, Load<kSpace, 1>, Load<kSpace, 2>, Load<kSpace, 3>,
+                                 Load<kSpace, 4>, Load<kSpace, 5>, Load<kSpace, 6>, nullptr};
   op.d = TargetRow(Bits(op, 16, 8));
   op.a = SourceRow(Bits(op, 24, 8));
   op.latency = kSpace == Space::kShared ? Latency::kShared : Latency::kGlobal;
-  if (Bits(op, 73, 3) != 7) op.run = Load<kSpace>;
+  op.run = kLoads[Bits(op, 73, 3)];
 }
 template <Space kSpace>
 void BindStore(Op& op) {
+  constexpr Handler kStores[8] = {Store<kSpace, 0>, Store<kSpace, 0>, Store<kSpace, 2>,
+                                  Store<kSpace, 2>, Store<kSpace, 4>, Store<kSpace, 5>,
+                                  Store<kSpace, 6>, nullptr};
   op.a = SourceRow(Bits(op, 24, 8));
   op.b = {.row = SourceRow(Bits(op, 32, 8))};
-  if (Bits(op, 73, 3) != 7) op.run = Store<kSpace>;
+  op.run = kStores[Bits(op, 73, 3)];
 }
 
 }  // namespace
 
-bool BindMemory(Op& op) {
+bool IKET_SIM_ISA::BindMemory(Op& op) {
   const bool uniform = op.word.is_uniform_form();
   switch (op.word.opcode()) {
     case 0x980:

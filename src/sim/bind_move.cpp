@@ -290,7 +290,7 @@ void Uldc(Warp& warp, const Op& op) {
 
 }  // namespace
 
-bool BindMove(Op& op) {
+bool IKET_SIM_ISA::BindMove(Op& op) {
   switch (op.word.opcode()) {
     case 0x202:
     case 0x802:

@@ -14,7 +14,7 @@ void Usel(Warp& warp, const Op& op) {
 
 }  // namespace
 
-bool BindUniform(Op& op) {
+bool IKET_SIM_ISA::BindUniform(Op& op) {
   switch (op.word.opcode()) {
     case 0x882:
     case 0xc82:

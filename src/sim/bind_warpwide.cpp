@@ -155,7 +155,7 @@ void R2ur(Warp& warp, const Op& op) {
 
 }  // namespace
 
-bool BindWarpwide(Op& op) {
+bool IKET_SIM_ISA::BindWarpwide(Op& op) {
   const sass::Instruction& word = op.word;
   switch (word.opcode()) {
     case 0x806:

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "sim/sm.h"
+
 namespace iket::sim {
 namespace {
 
@@ -67,7 +69,7 @@ void Cta::TryComplete(uint32_t barrier, uint64_t time) {
     warp->barrier_all = b.all_true;
     warp->barrier_any = b.any_true;
     warp->time = std::max(warp->time, time + kBarrierCycles);
-    warp->runnable = true;
+    sm->Wake(*warp);
   }
   b = CtaBarrier{};
 }

@@ -6,21 +6,23 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "sim/device_model.h"
+#include "sim/dim3.h"
 #include "sim/fault.h"
-#include "sim/image.h"
 #include "sim/warp.h"
 
 namespace iket::sim {
 
+class AddressSpace;
 class Heap;
+class Image;
+class PrintFifo;
+struct Kernel;
 
 // Generic addresses of the windows onto shared and local memory: far from any device address.
 inline constexpr uint32_t kSharedWindowHigh = 0x00001000;
@@ -36,8 +38,8 @@ struct Launch {
   const Image* image = nullptr;
   const DeviceModel* model = nullptr;
   AddressSpace* space = nullptr;
-  Heap* heap = nullptr;
-  const std::function<void(std::string_view)>* print = nullptr;
+  Heap* heap = nullptr;  // may be null
+  PrintFifo* printed = nullptr;
   Dim3 grid, block;
   uint32_t threads = 0;
   uint32_t warps = 0;         // a CTA
@@ -45,6 +47,7 @@ struct Launch {
   uint32_t local_bytes = 0;   // a thread
   uint32_t registers = 0;     // a CTA, as a SM counts them
   uint64_t grid_id = 0;
+  uint64_t code_base = 0;  // address of the first instruction
   std::vector<std::byte> constants0;
   uint64_t next_cta = 0;  // guarded by the machine's mutex, as is `left`
   uint64_t left = 0;

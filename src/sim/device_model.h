@@ -22,6 +22,8 @@ struct DeviceModel {
   uint32_t shared_bytes_per_cta_optin = 232448;  // 227 KiB
   uint32_t reserved_shared_bytes_per_cta = 1024;
   uint32_t stack_bytes_per_thread = 1024;  // default of CU_LIMIT_STACK_SIZE
+  uint64_t printf_bytes = 7 << 20;         // default of CU_LIMIT_PRINTF_FIFO_SIZE
+  uint64_t heap_bytes = 8 << 20;           // default of CU_LIMIT_MALLOC_HEAP_SIZE
   uint32_t clock_khz = 1980000;
   uint32_t memory_clock_khz = 2619000;
   uint32_t memory_bus_bits = 6144;

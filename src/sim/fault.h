@@ -11,6 +11,7 @@ struct Fault {
     kIllegalAddress,      // CUDA_ERROR_ILLEGAL_ADDRESS
     kMisaligned,          // CUDA_ERROR_MISALIGNED_ADDRESS
     kWrongSpace,          // CUDA_ERROR_INVALID_ADDRESS_SPACE
+    kStackOverflow,       // CUDA_ERROR_HARDWARE_STACK_ERROR
     kIllegalInstruction,  // CUDA_ERROR_ILLEGAL_INSTRUCTION
     kInvalidPc,           // CUDA_ERROR_INVALID_PC
     kUnsupported,         // CUDA_ERROR_NOT_SUPPORTED: an instruction that the machine does not know

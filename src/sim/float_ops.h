@@ -22,7 +22,10 @@ inline uint64_t CanonicalDouble(double value, bool nan_came_in) {
   return nan_came_in ? 0x7ff8000000000000 : 0xfff8000000000000;
 }
 // A result: every NaN is the same one.
-inline uint32_t Canonical(float value) { return value != value ? kCanonicalNan : AsBits(value); }
+inline uint32_t Canonical(float value) {
+  const uint32_t bits = AsBits(value);
+  return (bits & 0x7fffffff) > 0x7f800000 ? kCanonicalNan : bits;
+}
 inline uint32_t Flush(uint32_t bits) { return (bits & 0x7f800000) == 0 ? bits & 0x80000000 : bits; }
 inline uint32_t Saturate(uint32_t bits) {
   const float value = AsFloat(bits);

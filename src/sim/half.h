@@ -7,24 +7,27 @@
 
 namespace iket::sim {
 
+// Without branches, so that loops over lanes become vector code.
 inline float FloatFromHalf(uint16_t h) {
-  const uint32_t sign = uint32_t{h} >> 15 << 31, exponent = h >> 10 & 31, mantissa = h & 0x3ffu;
-  if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000 | mantissa << 13);
-  if (exponent != 0) return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
-  const float tiny = static_cast<float>(mantissa) * 0x1p-24f;
-  return sign != 0 ? -tiny : tiny;
+  const uint32_t sign = (h & 0x8000u) << 16, rest = h & 0x7fffu;
+  const uint32_t normal = (rest << 13) + 0x38000000;
+  // What is denormal as fp16, as a normal float; the host is slow with denormal ones.
+  const auto denormal =
+      std::bit_cast<uint32_t>(std::bit_cast<float>((rest << 13) + 0x38800000) - 0x1p-14f);
+  const uint32_t special = 0x7f800000 | rest << 13;
+  const uint32_t bits = rest >= 0x7c00 ? special : rest < 0x0400 ? denormal : normal;
+  return std::bit_cast<float>(sign | bits);
 }
 inline uint16_t HalfFromFloat(float f) {
   const auto bits = std::bit_cast<uint32_t>(f);
   const uint32_t sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffff;
-  if (rest > 0x7f800000) return 0x7fff;
-  if (rest >= 0x477ff000) return static_cast<uint16_t>(sign | 0x7c00);  // rounds past 65504
-  if (rest < 0x38800000) {  // below the least normal one: units of 2^-24
-    const float units = std::bit_cast<float>(rest) * 0x1p24f;
-    return static_cast<uint16_t>(sign | static_cast<uint32_t>(std::nearbyintf(units)));
-  }
-  const uint32_t rounded = rest + 0xfff + (rest >> 13 & 1);
-  return static_cast<uint16_t>(sign | ((rounded - 0x38000000) >> 13));
+  const uint32_t normal = (rest + 0xfff + (rest >> 13 & 1) - 0x38000000) >> 13;
+  // Below the least normal one: the sum's last place is 2^-24, the least denormal number.
+  const uint32_t denormal =
+      std::bit_cast<uint32_t>(std::bit_cast<float>(rest) + 0.5f) - std::bit_cast<uint32_t>(0.5f);
+  uint32_t result = rest < 0x38800000 ? denormal : normal;
+  result = rest >= 0x477ff000 ? 0x7c00 : result;  // rounds past 65504
+  return static_cast<uint16_t>(rest > 0x7f800000 ? 0x7fff : sign | result);
 }
 inline uint16_t HalfTowardZero(float f) {
   const auto bits = std::bit_cast<uint32_t>(f);
@@ -40,22 +43,21 @@ inline uint16_t HalfTowardZero(float f) {
 inline float FloatFromBfloat(uint16_t b) { return std::bit_cast<float>(uint32_t{b} << 16); }
 inline uint16_t BfloatFromFloat(float f) {
   const auto bits = std::bit_cast<uint32_t>(f);
-  if ((bits & 0x7fffffff) > 0x7f800000) return 0x7fff;
-  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+  const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  return static_cast<uint16_t>((bits & 0x7fffffff) > 0x7f800000 ? 0x7fff : rounded);
 }
-
 inline uint16_t BfloatTowardZero(float f) {
   const auto bits = std::bit_cast<uint32_t>(f);
-  return (bits & 0x7fffffff) > 0x7f800000 ? 0x7fff : static_cast<uint16_t>(bits >> 16);
+  return static_cast<uint16_t>((bits & 0x7fffffff) > 0x7f800000 ? 0x7fff : bits >> 16);
 }
 
 // A float whose last bit says that something was lost, so that it can be rounded once more.
 inline float StickyFloat(double value) {
   const auto narrow = static_cast<float>(value);
-  if (double{narrow} == value || !std::isfinite(narrow)) return narrow;
-  auto bits = std::bit_cast<uint32_t>(narrow);
-  if (std::fabs(double{narrow}) > std::fabs(value)) --bits;
-  return std::bit_cast<float>(bits | 1);
+  const auto bits = std::bit_cast<uint32_t>(narrow);
+  const bool exact = double{narrow} == value || (bits & 0x7f800000) == 0x7f800000;
+  const uint32_t toward_zero = std::fabs(double{narrow}) > std::fabs(value) ? bits - 1 : bits;
+  return std::bit_cast<float>(exact ? bits : toward_zero | 1);
 }
 
 // a + b, whose last bit says that something was lost (rounded to odd): a product of bf16 and a

@@ -17,16 +17,12 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "sim/address_space.h"
+#include "sim/dim3.h"
 #include "sim/op.h"
 
 namespace iket::sim {
 
 class Image;
-
-struct Dim3 {
-  uint32_t x = 1, y = 1, z = 1;
-  uint64_t count() const { return uint64_t{x} * y * z; }
-};
 
 struct KernelParameter {
   uint32_t offset = 0;  // from the first parameter
@@ -49,6 +45,8 @@ struct Kernel {
   Dim3 required_block{0, 0, 0};         // .reqntid; 0: none
   Dim3 required_cluster{0, 0, 0};       // .reqnctapercluster; 0: none
   uint32_t constant_bytes = 0;          // of user constants of its module
+  bool uses_printf = false;             // it, or what it calls
+  bool uses_heap = false;               // malloc or free
 };
 
 struct Global {

@@ -349,6 +349,14 @@ Result<void> ImageLoader::AddKernels() {
       if (const auto barriers = cubin::FindAttribute(data, cubin::AttributeCode::kNumBarriers)) {
         kernel.barriers = barriers->value;
       }
+      if (const auto externs = cubin::FindAttribute(data, cubin::AttributeCode::kExterns)) {
+        for (uint32_t i = 0; const auto symbol = externs->Word(i); ++i) {
+          if (*symbol >= file_.symbols().size()) continue;
+          const std::string_view name = file_.symbols()[*symbol].name;
+          kernel.uses_printf |= name == "vprintf";
+          kernel.uses_heap |= name == "malloc" || name == "free";
+        }
+      }
     }
     if (const auto user = image_->constants_.find(3); user != image_->constants_.end()) {
       kernel.constant_bytes = static_cast<uint32_t>(user->second.size);

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #if defined(__SSE2__)
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
 #include "sim/op.h"
@@ -46,7 +46,13 @@ inline void MapABC(Warp& warp, const Op& op, F f) {
 // The lanes whose word has its top bit set: what vector comparisons leave behind, as a mask.
 inline uint32_t SignMask(const LaneWords& words) {
   uint32_t mask = 0;
-#if defined(__SSE2__)
+#if defined(__AVX2__)
+  for (uint32_t i = 0; i < kLanes; i += 8) {
+    __m256 eight;
+    std::memcpy(&eight, &words.v[i], sizeof eight);
+    mask |= static_cast<uint32_t>(_mm256_movemask_ps(eight)) << i;
+  }
+#elif defined(__SSE2__)
   for (uint32_t i = 0; i < kLanes; i += 4) {
     __m128 four;
     std::memcpy(&four, &words.v[i], sizeof four);
@@ -56,6 +62,14 @@ inline uint32_t SignMask(const LaneWords& words) {
   for (uint32_t i = 0; i < kLanes; ++i) mask |= words.v[i] >> 31 << i;
 #endif
   return mask;
+}
+
+// The lanes for which f(lane) holds.
+template <typename F>
+inline uint32_t LanesWhere(F f) {
+  LaneWords flags;
+  for (uint32_t i = 0; i < kLanes; ++i) flags.v[i] = f(i) ? ~0u : 0;
+  return SignMask(flags);
 }
 
 // The lanes of a 64-bit source, low and high words.

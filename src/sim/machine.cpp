@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "sim/cta.h"
-#include "sim/heap.h"
+#include "sim/print_fifo.h"
 #include "sim/sm.h"
 
 namespace iket::sim {
@@ -45,6 +45,8 @@ const char* FaultKindName(Fault::Kind kind) {
       return "misaligned address";
     case Fault::Kind::kWrongSpace:
       return "address of another space";
+    case Fault::Kind::kStackOverflow:
+      return "stack overflow";
     case Fault::Kind::kIllegalInstruction:
       return "illegal instruction";
     case Fault::Kind::kInvalidPc:
@@ -70,10 +72,7 @@ const char* FaultKindName(Fault::Kind kind) {
 class Machine::Impl {
  public:
   Impl(const DeviceModel& device, AddressSpace& addresses, MachineOptions wanted)
-      : model(device),
-        space(addresses),
-        options(std::move(wanted)),
-        heap(addresses, options.heap_bytes) {
+      : model(device), space(addresses), options(std::move(wanted)) {
     if (!options.print) {
       options.print = [](std::string_view text) {
         std::fwrite(text.data(), 1, text.size(), stdout);
@@ -133,7 +132,6 @@ class Machine::Impl {
   const DeviceModel model;
   AddressSpace& space;
   MachineOptions options;
-  Heap heap;
   std::vector<std::unique_ptr<Sm>> sms;
   std::vector<Worker> workers;
 
@@ -184,19 +182,20 @@ std::optional<Fault> Machine::Impl::Run(const LaunchConfig& config, const std::s
                  .kernel = kernel.name};
   }
   auto launch = std::make_shared<Launch>();
+  PrintFifo printed(config.printf_bytes);
   launch->kernel = &kernel;
   launch->image = kernel.image;
+  launch->code_base = kernel.image->code_base();
   launch->model = &model;
   launch->space = &space;
-  launch->heap = &heap;
-  launch->print = &options.print;
+  launch->heap = config.heap;
+  launch->printed = &printed;
   launch->grid = config.grid;
   launch->block = config.block;
   launch->threads = static_cast<uint32_t>(config.block.count());
   launch->warps = (launch->threads + kLanes - 1) / kLanes;
   launch->shared_bytes = SharedBytes(kernel, config.dynamic_shared);
-  launch->local_bytes = RoundUp(
-      std::max({kernel.local_bytes, options.stack_bytes, model.stack_bytes_per_thread}), 16);
+  launch->local_bytes = RoundUp(std::max(kernel.local_bytes, config.stack_bytes), 16);
   launch->registers = Registers(kernel, launch->threads);
   launch->grid_id = config.grid_id;
   launch->left = config.grid.count();
@@ -253,7 +252,10 @@ std::optional<Fault> Machine::Impl::Run(const LaunchConfig& config, const std::s
   work.notify_all();
   finished.wait(lock, [&] { return launch->left == 0; });
   lock.unlock();
+  const PrintFifo::Contents contents = printed.Take();
+  for (const std::string& text : contents.texts) options.print(text);
   if (statistics != nullptr) {
+    statistics->printf_overwritten = contents.overwritten;
     statistics->warp_instructions = launch->instructions;
     statistics->cycles = launch->end_time - launch->start_time;
   }

@@ -26,6 +26,8 @@
 
 namespace iket::sim {
 
+class Heap;
+
 struct LaunchConfig {
   const Kernel* kernel = nullptr;
   Dim3 grid;
@@ -35,18 +37,22 @@ struct LaunchConfig {
   std::span<const std::byte> params;  // laid out as the kernel's parameters; short ones are zeroed
   uint64_t grid_id = 0;               // counts launches; %gridid is its low half
   bool cooperative = false;           // all CTAs must fit at once
+  // Limits of the context.
+  uint32_t stack_bytes = DeviceModel{}.stack_bytes_per_thread;  // least local memory of a thread
+  uint64_t printf_bytes = DeviceModel{}.printf_bytes;  // kept of what is printed: the latest
+  Heap* heap = nullptr;                                // of device malloc; null: it gives null
 };
 
 struct LaunchStatistics {
   uint64_t warp_instructions = 0;
-  uint64_t cycles = 0;  // of the device's model
+  uint64_t cycles = 0;              // of the device's model
+  uint64_t printf_overwritten = 0;  // calls whose text the later ones took the place of
 };
 
 struct MachineOptions {
-  uint32_t host_threads = 0;      // 0: as many as there are cores
-  uint64_t heap_bytes = 8 << 20;  // of device malloc
-  uint32_t stack_bytes = 1024;    // CU_LIMIT_STACK_SIZE: least local memory a thread
-  // Where device printf goes, whole lines or pieces; must be thread safe. Empty: stdout.
+  uint32_t host_threads = 0;  // 0: as many as there are cores
+  // Where device printf goes when its launch is over, the text of a call at a time; must be thread
+  // safe. Empty: stdout.
   std::function<void(std::string_view)> print;
 };
 

@@ -8,6 +8,9 @@
 namespace iket::sim {
 namespace {
 
+// R1, by the calling convention.
+constexpr uint32_t kStackPointer = 1;
+
 const char* SpaceName(Space space) {
   switch (space) {
     case Space::kGeneric:
@@ -63,28 +66,23 @@ std::byte* Access(Warp& warp, Space space, uint32_t lane, uint64_t address, uint
       break;
   }
   if (bytes == nullptr) {
+    // The stack pointer, which counts down from the end of local memory, has passed its begin.
+    const auto stack = static_cast<int32_t>(warp.Register(kStackPointer, lane));
+    const bool local = space == Space::kLocal || address >> 32 == kLocalWindow >> 32;
+    if (local && stack < 0) {
+      warp.Raise(
+          Fault::Kind::kStackOverflow, lane, address,
+          fmt::format(
+              "{} of {} bytes; the stack of {} bytes a thread is at least {} bytes too small: "
+              "set CU_LIMIT_STACK_SIZE",
+              verb, size, warp.launch->local_bytes, -int64_t{stack}));
+      return nullptr;
+    }
     warp.Raise(Fault::Kind::kIllegalAddress, lane, address,
                fmt::format("{} of {} bytes at {} address {:#x}, where there is no memory", verb,
                            size, SpaceName(space), address));
   }
   return bytes;
-}
-
-void Addresses(Warp& warp, const Op& op, const Addressing& how, uint64_t (&out)[kLanes]) {
-  uint64_t base = static_cast<uint64_t>(how.offset);
-  if (how.uniform) {
-    base += warp.uniform[how.uniform_register];
-    if (how.wide || op.word.Bits(72, 1) != 0) {
-      base +=
-          how.uniform_register >= 62 ? 0 : uint64_t{warp.uniform[how.uniform_register + 1u]} << 32;
-    }
-  }
-  const Wide a = WideRow(warp, op.a);
-  if (how.wide) {
-    for (uint32_t i = 0; i < kLanes; ++i) out[i] = a[i] + base;
-  } else {
-    for (uint32_t i = 0; i < kLanes; ++i) out[i] = a.low[i] + base;
-  }
 }
 
 }  // namespace iket::sim

@@ -17,22 +17,6 @@ enum class Space : uint8_t { kGeneric, kGlobal, kShared, kLocal };
 std::byte* Access(Warp& warp, Space space, uint32_t lane, uint64_t address, uint32_t size,
                   bool write);
 
-// The same, with the usual case in line: aligned, shared or mapped global memory.
-template <Space kSpace>
-inline std::byte* FastAccess(Warp& warp, uint32_t lane, uint64_t address, uint32_t size,
-                             bool write) {
-  if ((address & (size - 1)) == 0) {
-    if constexpr (kSpace == Space::kShared) {
-      std::byte* const bytes = warp.cta->Shared(address, size);
-      if (bytes != nullptr) return bytes;
-    } else if constexpr (kSpace == Space::kGlobal) {
-      std::byte* const bytes = warp.sm->memory.Find(address, size, write);
-      if (bytes != nullptr) return bytes;
-    }
-  }
-  return Access(warp, kSpace, lane, address, size, write);
-}
-
 // The address operand of loads and stores: a register, a uniform register, an offset.
 struct Addressing {
   bool wide = false;     // the register is a pair
@@ -40,6 +24,21 @@ struct Addressing {
   uint16_t uniform_register = 0;
   int64_t offset = 0;
 };
-void Addresses(Warp& warp, const Op& op, const Addressing& how, uint64_t (&out)[kLanes]);
+inline void Addresses(Warp& warp, const Op& op, const Addressing& how, uint64_t (&out)[kLanes]) {
+  uint64_t base = static_cast<uint64_t>(how.offset);
+  if (how.uniform) {
+    base += warp.uniform[how.uniform_register];
+    if (how.wide || op.word.Bits(72, 1) != 0) {
+      base +=
+          how.uniform_register >= 62 ? 0 : uint64_t{warp.uniform[how.uniform_register + 1u]} << 32;
+    }
+  }
+  const Wide a = WideRow(warp, op.a);
+  if (how.wide) {
+    for (uint32_t i = 0; i < kLanes; ++i) out[i] = a[i] + base;
+  } else {
+    for (uint32_t i = 0; i < kLanes; ++i) out[i] = a.low[i] + base;
+  }
+}
 
 }  // namespace iket::sim

@@ -8,7 +8,9 @@
 
 #include "sim/cta.h"
 #include "sim/heap.h"
+#include "sim/image.h"
 #include "sim/memory_access.h"
+#include "sim/print_fifo.h"
 
 namespace iket::sim {
 namespace {
@@ -22,7 +24,7 @@ uint64_t Argument(Warp& warp, uint32_t lane, uint32_t word) {
          warp.Register(kFirstArgument + word, lane);
 }
 void Return(Warp& warp) {
-  const uint64_t base = warp.launch->image->code_base();
+  const uint64_t base = warp.launch->code_base;
   uint32_t left = warp.exec;
   const uint32_t all = warp.exec;
   while (left != 0) {
@@ -171,14 +173,14 @@ void Vprintf(Warp& warp, const Op&) {
   ForLanes(warp, [&](uint32_t lane) {
     const std::string format = Text(warp, lane, Argument(warp, lane, 0));
     Formatter formatter(warp, lane, Argument(warp, lane, 2));
-    const std::string text = formatter.Format(format);
-    (*warp.launch->print)(text);
+    warp.launch->printed->Add(formatter.Format(format));
     warp.Register(kFirstArgument, lane) = static_cast<uint32_t>(formatter.count());
   });
 }
 void Malloc(Warp& warp, const Op&) {
   ForLanes(warp, [&](uint32_t lane) {
-    const uint64_t address = warp.launch->heap->Allocate(Argument(warp, lane, 0));
+    Heap* const heap = warp.launch->heap;
+    const uint64_t address = heap != nullptr ? heap->Allocate(Argument(warp, lane, 0)) : 0;
     warp.Register(kFirstArgument, lane) = static_cast<uint32_t>(address);
     warp.Register(kFirstArgument + 1, lane) = static_cast<uint32_t>(address >> 32);
   });
@@ -186,7 +188,8 @@ void Malloc(Warp& warp, const Op&) {
 void Free(Warp& warp, const Op&) {
   ForLanes(warp, [&](uint32_t lane) {
     const uint64_t address = Argument(warp, lane, 0);
-    if (address != 0 && !warp.launch->heap->Free(address)) {
+    Heap* const heap = warp.launch->heap;
+    if (address != 0 && (heap == nullptr || !heap->Free(address))) {
       warp.Raise(Fault::Kind::kIllegalAddress, lane, address,
                  fmt::format("free of {:#x}, which malloc did not give", address));
     }

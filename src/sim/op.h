@@ -49,7 +49,6 @@ struct Op {
   uint8_t guard = 7;
   bool guard_negated = false;
   bool guard_uniform = false;
-  bool always = false;  // runs also when no lane passes the guard
   uint8_t stall = 1;
   uint8_t wait = 0;
   uint8_t write_barrier = 7;

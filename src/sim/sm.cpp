@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
+
+#include "sim/image.h"
 
 namespace iket::sim {
 namespace {
 
-constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 // A warp goes on for so long past the next one's turn: fewer changes of warp, clocks still agree.
 constexpr uint64_t kSlack = 256;
 // A split gives way to others of its warp after so many instructions, so that lanes which wait for
@@ -67,9 +67,12 @@ void Sm::Place(std::unique_ptr<Cta> cta, uint64_t now) {
       warp->constants[bank] = bytes.data();
       warp->constant_bytes[bank] = static_cast<uint32_t>(bytes.size());
     }
-    warp->Start(launch.image->register_rows(), threads == kLanes ? kAllLanes : (1u << threads) - 1,
+    const uint32_t rows = launch.image->register_rows();
+    warp->Start(TakeRegisters(rows), rows, threads == kLanes ? kAllLanes : (1u << threads) - 1,
                 launch.kernel->entry);
     slots_[slot] = warp.get();
+    due_[slot] = warp->time;
+    slots_used_ = std::max(slots_used_, slot + 1);
     cta->warps.push_back(std::move(warp));
   }
   used_warps_ += launch.warps;
@@ -78,69 +81,90 @@ void Sm::Place(std::unique_ptr<Cta> cta, uint64_t now) {
   ctas_.push_back(std::move(cta));
 }
 
+std::unique_ptr<uint32_t[]> Sm::TakeRegisters(uint32_t rows) {
+  if (rows != spare_rows_) spare_.clear();
+  spare_rows_ = rows;
+  if (spare_.empty()) return std::make_unique_for_overwrite<uint32_t[]>(size_t{rows} * kLanes);
+  auto registers = std::move(spare_.back());
+  spare_.pop_back();
+  return registers;
+}
+
 bool Sm::Run(uint64_t until, std::vector<std::unique_ptr<Cta>>& ended) {
   bool ran = false;
-  while (!ctas_.empty()) {
+  Reap(ended);
+  while (ended.empty() && !ctas_.empty()) {
     // The warp whose turn it is, and when the next one's comes.
-    Warp* next = nullptr;
     uint64_t first = kNever, second = kNever;
-    for (Warp* const warp : slots_) {
-      if (warp == nullptr || !warp->runnable) continue;
-      if (warp->time < first) {
-        second = first;
-        first = warp->time;
-        next = warp;
-      } else {
-        second = std::min(second, warp->time);
-      }
+    uint32_t next = 0;
+    for (uint32_t slot = 0; slot < slots_used_; ++slot) {
+      const uint64_t due = due_[slot];
+      second = std::min(second, std::max(first, due));
+      next = due < first ? slot : next;
+      first = std::min(first, due);
     }
-    if (next == nullptr) {
-      // What a warp waits for is always in its own CTA: nobody will ever come.
-      for (const auto& cta : ctas_) {
-        for (const auto& warp : cta->warps) {
-          if (warp->done() || warp->waiting.empty()) continue;
-          warp->at = warp->waiting.front().pc;
-          warp->Raise(Fault::Kind::kDeadlock,
-                      static_cast<uint32_t>(std::countr_zero(warp->waiting.front().mask)), 0,
-                      "every warp of the CTA waits for others that never come");
-          break;
-        }
-      }
-    } else {
-      time = std::max(time, first);
-      if (first >= until) return true;
-      ran = true;
-      RunWarp(*next, std::min(until, second) + kSlack);
+    if (first == kNever) {
+      RaiseDeadlocks();
+      Reap(ended);
+      continue;
     }
-    // CTAs that ended, of themselves or because their launch was stopped.
-    for (size_t i = 0; i < ctas_.size();) {
-      Cta& cta = *ctas_[i];
-      const bool stopped = cta.launch->stop.load(std::memory_order_relaxed);
-      if (cta.live_warps != 0 && !stopped) {
-        ++i;
-        continue;
-      }
-      uint64_t instructions = 0;
-      for (const auto& warp : cta.warps) {
-        if (slots_[warp->slot] == warp.get()) slots_[warp->slot] = nullptr;
-        instructions += warp->issued;
-        // A launch that depends on this one starts behind its last warp.
-        time = std::max(time, warp->time);
-      }
-      cta.launch->instructions.fetch_add(instructions, std::memory_order_relaxed);
-      used_warps_ -= cta.launch->warps;
-      used_registers_ -= cta.launch->registers;
-      used_shared_ -= cta.launch->shared_bytes;
-      ended.push_back(std::move(ctas_[i]));
-      ctas_.erase(ctas_.begin() + static_cast<std::ptrdiff_t>(i));
-    }
-    if (!ended.empty()) return true;
+    time = std::max(time, first);
+    if (first >= until) return true;
+    ran = true;
+    Warp& warp = *slots_[next];
+    due_[next] = RunWarp(warp, std::min(until, second) + kSlack);
+    const Cta& cta = *warp.cta;
+    if (cta.live_warps == 0 || cta.launch->stop.load(std::memory_order_relaxed)) Reap(ended);
   }
+  if (!ended.empty()) return true;
   time = std::max(time, until);
   return ran;
 }
 
-void Sm::RunWarp(Warp& warp, uint64_t until) {
+void Sm::RaiseDeadlocks() {
+  // What a warp waits for is always in its own CTA: nobody will ever come.
+  for (const auto& cta : ctas_) {
+    for (const auto& warp : cta->warps) {
+      if (warp->done() || warp->waiting.empty()) continue;
+      warp->at = warp->waiting.front().pc;
+      warp->Raise(Fault::Kind::kDeadlock,
+                  static_cast<uint32_t>(std::countr_zero(warp->waiting.front().mask)), 0,
+                  "every warp of the CTA waits for others that never come");
+      break;
+    }
+  }
+}
+
+void Sm::Reap(std::vector<std::unique_ptr<Cta>>& ended) {
+  for (size_t i = 0; i < ctas_.size();) {
+    Cta& cta = *ctas_[i];
+    if (cta.live_warps != 0 && !cta.launch->stop.load(std::memory_order_relaxed)) {
+      ++i;
+      continue;
+    }
+    uint64_t instructions = 0;
+    for (const auto& warp : cta.warps) {
+      if (slots_[warp->slot] == warp.get()) {
+        slots_[warp->slot] = nullptr;
+        due_[warp->slot] = kNever;
+      }
+      instructions += warp->issued;
+      // A launch that depends on this one starts behind its last warp.
+      time = std::max(time, warp->time);
+      if (cta.launch->image->register_rows() == spare_rows_) {
+        spare_.push_back(warp->TakeRegisters());
+      }
+    }
+    cta.launch->instructions.fetch_add(instructions, std::memory_order_relaxed);
+    used_warps_ -= cta.launch->warps;
+    used_registers_ -= cta.launch->registers;
+    used_shared_ -= cta.launch->shared_bytes;
+    ended.push_back(std::move(ctas_[i]));
+    ctas_.erase(ctas_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+uint64_t Sm::RunWarp(Warp& warp, uint64_t until) {
   uint64_t& issue = issue_[warp.slot % kSchedulers];
   // Nobody could have used the cycles before: this warp is the first of all.
   if (issue < warp.time) issue = warp.time;
@@ -152,15 +176,12 @@ void Sm::RunWarp(Warp& warp, uint64_t until) {
       warp.exec = warp.active;
       warp.Raise(Fault::Kind::kInvalidPc, warp.FirstLane(), 0,
                  "the program counter is outside the code");
-      return;
+      return kNever;
     }
     const Op& op = warp.code[warp.pc];
     warp.at = warp.pc++;
-    if (op.wait != 0) {
-      for (uint32_t mask = op.wait; mask != 0; mask &= mask - 1) {
-        warp.time =
-            std::max(warp.time, warp.scoreboard[static_cast<size_t>(std::countr_zero(mask))]);
-      }
+    for (uint32_t mask = op.wait; mask != 0; mask &= mask - 1) {
+      warp.time = std::max(warp.time, warp.scoreboard[static_cast<size_t>(std::countr_zero(mask))]);
     }
     uint32_t exec = warp.active;
     if (op.guard_uniform) {
@@ -181,26 +202,27 @@ void Sm::RunWarp(Warp& warp, uint64_t until) {
     warp.time += op.stall;
     if (warp.leave) {
       warp.leave = false;
-      if (warp.faulted) {
-        warp.runnable = false;
-        return;
-      }
+      if (warp.faulted) return kNever;
       if (warp.done()) {
-        warp.runnable = false;
-        slots_[warp.slot] = nullptr;
-        --warp.cta->live_warps;
-        uint64_t end = warp.launch->end_time.load(std::memory_order_relaxed);
-        while (end < warp.time && !warp.launch->end_time.compare_exchange_weak(end, warp.time)) {
-        }
-        return;
+        End(warp);
+        return kNever;
       }
     }
     if (warp.issued >= turn && !warp.waiting.empty()) {
       warp.Rotate();
-      return;
+      break;
     }
   }
-  if (warp.active == 0 && !warp.Pick()) warp.runnable = false;
+  return warp.Pick() ? warp.time : kNever;
+}
+
+void Sm::End(Warp& warp) {
+  slots_[warp.slot] = nullptr;
+  while (slots_used_ != 0 && slots_[slots_used_ - 1] == nullptr) --slots_used_;
+  --warp.cta->live_warps;
+  uint64_t end = warp.launch->end_time.load(std::memory_order_relaxed);
+  while (end < warp.time && !warp.launch->end_time.compare_exchange_weak(end, warp.time)) {
+  }
 }
 
 }  // namespace iket::sim

@@ -9,10 +9,11 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
-#include "sim/address_space.h"
+#include "sim/address_view.h"
 #include "sim/cta.h"
 #include "sim/device_model.h"
 
@@ -24,7 +25,9 @@ class Sm {
   static constexpr uint32_t kSchedulers = 4;
 
   Sm(const DeviceModel& model, AddressSpace& space, uint32_t sm_number)
-      : number(sm_number), memory(space), model_(&model) {}
+      : number(sm_number), memory(space), model_(&model) {
+    due_.fill(kNever);
+  }
 
   // True if the CTA fits beside those that are here.
   bool Fits(const Launch& launch) const;
@@ -32,6 +35,8 @@ class Sm {
   // Runs until its clock reaches `until`, or until CTAs end, which are appended to `ended`. False
   // if nothing ran.
   bool Run(uint64_t until, std::vector<std::unique_ptr<Cta>>& ended);
+  // A warp that waited for others can go on, from its time on.
+  void Wake(const Warp& warp) { due_[warp.slot] = warp.time; }
   bool empty() const { return ctas_.empty(); }
   size_t resident() const { return ctas_.size(); }
 
@@ -41,12 +46,26 @@ class Sm {
   uint64_t NanosecondsAt(uint64_t cycles) const { return cycles * 1000000 / model_->clock_khz; }
 
  private:
-  void RunWarp(Warp& warp, uint64_t until);
+  static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+
+  // Returns when the warp can go on: kNever if it has ended or waits for others.
+  uint64_t RunWarp(Warp& warp, uint64_t until);
+  void End(Warp& warp);
+  // CTAs that have ended, of themselves or because their launch was stopped.
+  void Reap(std::vector<std::unique_ptr<Cta>>& ended);
+  void RaiseDeadlocks();
+  std::unique_ptr<uint32_t[]> TakeRegisters(uint32_t rows);
 
   const DeviceModel* model_;
   std::array<Warp*, kSlots> slots_{};
+  // When the warp of a slot can go on; kNever also for empty slots.
+  std::array<uint64_t, kSlots> due_;
+  uint32_t slots_used_ = 0;                    // slots from here on are empty
   std::array<uint64_t, kSchedulers> issue_{};  // when a scheduler can issue again
   std::vector<std::unique_ptr<Cta>> ctas_;
+  // Register files of warps that ended, all of `spare_rows_` rows.
+  std::vector<std::unique_ptr<uint32_t[]>> spare_;
+  uint32_t spare_rows_ = 0;
   uint32_t used_warps_ = 0;
   uint32_t used_registers_ = 0;
   uint32_t used_shared_ = 0;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/heap.h"
 #include "sim/machine.h"
 
 namespace iket::sim::testing {
@@ -74,10 +75,17 @@ class Device {
     config.dynamic_shared = dynamic_shared;
     config.params = params;
     config.grid_id = ++launches;
+    config.stack_bytes = stack_bytes;
+    config.printf_bytes = printf_bytes;
+    config.heap = heap;
     return machine.Run(config, {}, &statistics);
   }
 
   AddressSpace space;
+  Heap own_heap{space, DeviceModel{}.heap_bytes};
+  Heap* heap = &own_heap;
+  uint32_t stack_bytes = DeviceModel{}.stack_bytes_per_thread;
+  uint64_t printf_bytes = DeviceModel{}.printf_bytes;
   std::vector<std::unique_ptr<Image>> images;
   Machine machine;
   LaunchStatistics statistics;

@@ -172,3 +172,27 @@ extern "C" __global__ void Misbehave(int how, uint32_t* address) {
     for (;;) __nanosleep(100);
   }
 }
+
+// Uses about 32 bytes of stack for each of `depth` calls.
+__device__ __noinline__ uint32_t Deep(uint32_t depth, uint32_t x) {
+  volatile uint32_t kept = x;
+  return depth == 0 ? kept : Deep(depth - 1, x * 3 + depth) + kept;
+}
+extern "C" __global__ void Descend(uint32_t* out, uint32_t depth) {
+  out[threadIdx.x] = Deep(depth, threadIdx.x);
+}
+
+// How many pieces of `bytes` malloc gives, up to `most`; writes into each.
+extern "C" __global__ void Hoard(uint32_t* out, uint32_t bytes, uint32_t most) {
+  uint32_t count = 0;
+  for (; count < most; ++count) {
+    char* const piece = static_cast<char*>(malloc(bytes));
+    if (piece == nullptr) break;
+    piece[bytes - 1] = 1;
+  }
+  out[threadIdx.x] = count;
+}
+
+extern "C" __global__ void Chatter(int lines) {
+  for (int i = 0; i < lines; ++i) printf("line %04d\n", i);
+}

@@ -185,6 +185,7 @@ class OneWarp {
     Launch launch;
     launch.kernel = kernel_;
     launch.image = image_;
+    launch.code_base = image_->code_base();
     launch.model = &model_;
     launch.space = &device_.space;
     launch.block = {.x = 16, .y = 4, .z = 2};
@@ -213,7 +214,7 @@ class OneWarp {
       warp.constants[bank] = reinterpret_cast<const std::byte*>(&constants_[bank * kConstantWords]);
       warp.constant_bytes[bank] = kConstantWords * 4;
     }
-    warp.Start(kRows, kAllLanes, kIndex);
+    warp.Start(std::make_unique<uint32_t[]>(size_t{kRows} * kLanes), kRows, kAllLanes, kIndex);
     Put(state, warp);
     const Op op = BindInstruction(word, kIndex);
     warp.at = kIndex;

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "sim/cta.h"
+#include "sim/image.h"
 
 namespace iket::sim {
 
@@ -16,8 +18,10 @@ uint32_t Warp::Constant(uint32_t bank, uint32_t offset) {
   return value;
 }
 
-void Warp::Start(uint32_t rows, uint32_t lanes, uint32_t entry) {
-  registers_ = std::make_unique<uint32_t[]>(size_t{rows} * kLanes);
+void Warp::Start(std::unique_ptr<uint32_t[]> registers, uint32_t rows, uint32_t lanes,
+                 uint32_t entry) {
+  registers_ = std::move(registers);
+  std::fill_n(registers_.get(), size_t{rows} * kLanes, 0);
   predicate.fill(0);
   predicate[7] = kAllLanes;
   uniform.fill(0);
@@ -147,10 +151,19 @@ void Warp::Raise(Fault::Kind kind, uint32_t lane, uint64_t address, std::string 
   launch->Fail(std::move(fault));
 }
 
+void Warp::RaiseInvalidPc(uint64_t address) {
+  Raise(Fault::Kind::kInvalidPc, FirstLane(), address,
+        fmt::format("a jump to {:#x}, where there is no code of this module", address));
+}
+
 std::byte* Warp::Local(uint32_t lane, uint64_t address, uint32_t size) {
   const uint32_t bytes = launch->local_bytes;
   if (address > bytes || size > bytes - address) return nullptr;
-  if (local_ == nullptr) local_ = std::make_unique<std::byte[]>(size_t{bytes} * kLanes);
+  if (local_ == nullptr) {
+    // calloc and not new: of large pieces only what is touched takes memory.
+    local_.reset(static_cast<std::byte*>(std::calloc(kLanes, bytes)));
+    if (local_ == nullptr) return nullptr;
+  }
   return local_.get() + size_t{lane} * bytes + address;
 }
 

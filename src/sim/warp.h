@@ -12,6 +12,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -100,9 +101,10 @@ class Warp {
     if (exec == kAllLanes) {
       for (uint32_t i = 0; i < kLanes; ++i) to[i] = words.v[i];
     } else {
-      for (uint32_t mask = exec; mask != 0; mask &= mask - 1) {
-        const int i = std::countr_zero(mask);
-        to[i] = words.v[static_cast<size_t>(i)];
+      // Vector code: nobody else reads the lanes that keep their word meanwhile.
+      for (uint32_t i = 0; i < kLanes; ++i) {
+        const uint32_t keep = (exec >> i & 1) - 1;
+        to[i] = (to[i] & keep) | (words.v[i] & ~keep);
       }
     }
   }
@@ -122,6 +124,7 @@ class Warp {
 
   // A fault of the lane at the instruction that runs; the first one counts. Ends the launch.
   void Raise(Fault::Kind kind, uint32_t lane, uint64_t address, std::string what);
+  void RaiseInvalidPc(uint64_t address);  // a jump to where there is no code
 
   // ---- state -----------------------------------------------------------------------------------
   uint32_t exec = 0;                    // lanes that execute the present instruction
@@ -146,8 +149,6 @@ class Warp {
   uint32_t barrier_count = 0;  // results of the last reducing barrier
   bool barrier_all = false, barrier_any = false;
   uint32_t barrier_reduction = 0;  // POPC, AND, OR
-  bool runnable = true;
-
   Cta* cta = nullptr;
   Sm* sm = nullptr;
   Launch* launch = nullptr;
@@ -160,7 +161,10 @@ class Warp {
 
   // ---- control flow (warp.cpp)
   // -------------------------------------------------------------------
-  void Start(uint32_t rows, uint32_t lanes, uint32_t entry);
+  // `registers`: room for `rows` rows, of any content.
+  void Start(std::unique_ptr<uint32_t[]> registers, uint32_t rows, uint32_t lanes, uint32_t entry);
+  // The register file, for a warp that comes after this one.
+  std::unique_ptr<uint32_t[]> TakeRegisters() { return std::move(registers_); }
   // Lanes of `mask`, a subset of the active ones, go to `target`; the others go on.
   void Branch(uint32_t mask, uint32_t target);
   // The lanes wait; where nothing is left to run another split is taken.
@@ -178,7 +182,10 @@ class Warp {
 
  private:
   std::unique_ptr<uint32_t[]> registers_;
-  std::unique_ptr<std::byte[]> local_;
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<std::byte[], Free> local_;
 };
 
 }  // namespace iket::sim

@@ -120,6 +120,7 @@ std::shared_ptr<Completion> Context::Submit(Stream& stream, OperationPtr operati
                                             Completions after) {
   auto done = std::make_shared<Completion>();
   const std::lock_guard lock(submit_mutex_);
+  if (OperationPtr submitted = operation->Submitted()) operation = std::move(submitted);
   if (stream.kind == Stream::Kind::kLegacy) {
     AddPendingOfBlocking(after);
   } else if (stream.blocking() && legacy_ != nullptr) {

@@ -15,6 +15,7 @@
 
 #include "simdriver/cuda_api.h"
 #include "simdriver/handles.h"
+#include "simdriver/limits.h"
 #include "simdriver/operation.h"
 #include "simdriver/work_queue.h"
 
@@ -71,10 +72,9 @@ class Context : public std::enable_shared_from_this<Context> {
   // Ends the streams, after their work.
   void Close();
 
-  // Of cuCtxSetLimit; by CUlimit.
-  std::map<CUlimit, size_t> limits;
+  const std::shared_ptr<Limits> limits = std::make_shared<Limits>();
   CUfunc_cache cache_config = CU_FUNC_CACHE_PREFER_NONE;
-  std::mutex mutex;  // guards limits and cache_config
+  std::mutex mutex;  // guards cache_config
 
  private:
   std::shared_ptr<Stream> MakeStream(Stream::Kind kind, unsigned stream_flags, int priority);

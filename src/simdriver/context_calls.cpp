@@ -84,24 +84,6 @@ CUresult Synchronize(CUcontext handle) {
   });
 }
 
-// What a limit is before anybody sets it; 0 if the device does not know it.
-size_t DefaultLimit(CUlimit limit) {
-  switch (limit) {
-    case CU_LIMIT_STACK_SIZE:
-      return 1024;
-    case CU_LIMIT_PRINTF_FIFO_SIZE:
-      return size_t{7} << 20;
-    case CU_LIMIT_MALLOC_HEAP_SIZE:
-      return size_t{8} << 20;
-    case CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT:
-      return 2048;
-    case CU_LIMIT_MAX_L2_FETCH_GRANULARITY:
-      return 64;
-    default:
-      return 0;
-  }
-}
-
 }  // namespace
 }  // namespace iket::simdriver
 
@@ -258,25 +240,11 @@ CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
 }
 
 CUresult cuCtxGetLimit(size_t* value, CUlimit limit) {
-  return ContextCall([&](Context& context) {
-    if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    const std::lock_guard lock(context.mutex);
-    const auto set = context.limits.find(limit);
-    if (set == context.limits.end() && DefaultLimit(limit) == 0) {
-      return CUDA_ERROR_UNSUPPORTED_LIMIT;
-    }
-    *value = set != context.limits.end() ? set->second : DefaultLimit(limit);
-    return CUDA_SUCCESS;
-  });
+  return ContextCall([&](Context& context) { return context.limits->Get(limit, value); });
 }
 
 CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
-  return ContextCall([&](Context& context) {
-    if (DefaultLimit(limit) == 0) return CUDA_ERROR_UNSUPPORTED_LIMIT;
-    const std::lock_guard lock(context.mutex);
-    context.limits[limit] = value;
-    return CUDA_SUCCESS;
-  });
+  return ContextCall([&](Context& context) { return context.limits->Set(limit, value); });
 }
 
 CUresult cuCtxGetCacheConfig(CUfunc_cache* config) {

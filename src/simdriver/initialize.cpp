@@ -1,4 +1,6 @@
 // cuInit, the versions, and what a driver knows of itself.
+#include <pthread.h>
+
 #include <atomic>
 #include <cstring>
 
@@ -9,6 +11,20 @@ namespace iket::simdriver {
 namespace {
 
 std::atomic<bool> g_initialized{false};
+std::atomic<bool> g_forked{false};
+
+// A child has none of its parent's threads, and of its locks it cannot know who holds them. As with
+// NVIDIA's driver it cannot use the device any more.
+void WatchForFork() {
+  static const bool kWatched = pthread_atfork(nullptr, nullptr, [] {
+                                 if (g_initialized.exchange(false)) g_forked.store(true);
+                               }) == 0;
+  if (!kWatched) Say("cannot watch for fork: a forked child that uses the device may hang");
+}
+
+constexpr char kForkRefused[] =
+    "this process was forked from one that had used the device, and cannot use it, as on a GPU: "
+    "fork before cuInit, or start another program";
 
 constexpr char kRuntimeRefused[] =
     "the CUDA runtime (<<<>>> programs) accepts no software device: run this program on a GPU, or "
@@ -35,7 +51,12 @@ extern "C" {
 CUresult cuInit(unsigned init_flags) {
   return GuardedCall([&] {
     if (init_flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    if (g_forked.load()) {
+      Say(kForkRefused);
+      return CUDA_ERROR_NOT_INITIALIZED;
+    }
     WatchForExit();
+    WatchForFork();
     g_initialized.store(true, std::memory_order_release);
     return CUDA_SUCCESS;
   });

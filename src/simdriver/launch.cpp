@@ -22,6 +22,8 @@ CUresult ErrorOf(const sim::Fault& fault) {
       return CUDA_ERROR_MISALIGNED_ADDRESS;
     case sim::Fault::Kind::kWrongSpace:
       return CUDA_ERROR_INVALID_ADDRESS_SPACE;
+    case sim::Fault::Kind::kStackOverflow:
+      return CUDA_ERROR_HARDWARE_STACK_ERROR;
     case sim::Fault::Kind::kIllegalInstruction:
       return CUDA_ERROR_ILLEGAL_INSTRUCTION;
     case sim::Fault::Kind::kInvalidPc:
@@ -194,6 +196,7 @@ CUresult KernelOperation::Make(const Context& context, CUfunction handle, const 
                                std::shared_ptr<const KernelOperation>* made) {
   std::shared_ptr<KernelOperation> operation(new KernelOperation);
   operation->handle_ = handle;
+  operation->limits_ = context.limits;
   operation->shape_ = shape;
   CUresult result = FindFunction(context, handle, &operation->function_);
   if (result != CUDA_SUCCESS) return result;
@@ -209,33 +212,55 @@ CUresult KernelOperation::Make(const Context& context, CUfunction handle, const 
   return CUDA_SUCCESS;
 }
 
-CUresult KernelOperation::WithShape(const LaunchShape& shape,
-                                    std::shared_ptr<const KernelOperation>* made) const {
+std::shared_ptr<KernelOperation> KernelOperation::Copy() const {
   std::shared_ptr<KernelOperation> operation(new KernelOperation);
   operation->handle_ = handle_;
+  operation->limits_ = limits_;
   operation->function_ = function_;
-  operation->shape_ = shape;
+  operation->shape_ = shape_;
   operation->params_ = params_;
-  const CUresult result = CheckShape(*function_, operation->shape_);
-  if (result != CUDA_SUCCESS) return result;
   for (const sim::KernelParameter& parameter : function_->kernel->params) {
     operation->pointers_.push_back(operation->params_.data() + parameter.offset);
   }
+  return operation;
+}
+
+CUresult KernelOperation::WithShape(const LaunchShape& shape,
+                                    std::shared_ptr<const KernelOperation>* made) const {
+  std::shared_ptr<KernelOperation> operation = Copy();
+  operation->shape_ = shape;
+  const CUresult result = CheckShape(*function_, operation->shape_);
+  if (result != CUDA_SUCCESS) return result;
   *made = std::move(operation);
   return CUDA_SUCCESS;
 }
 
+std::shared_ptr<const Operation> KernelOperation::Submitted() const {
+  std::shared_ptr<KernelOperation> operation = Copy();
+  operation->grid_id_ = g_next_grid.fetch_add(1);
+  limits_->Use(*function_->kernel);
+  return operation;
+}
+
 CUresult KernelOperation::Run() const {
   const RunningLaunch running;
-  const sim::LaunchConfig config{.kernel = function_->kernel,
-                                 .grid = shape_.grid,
-                                 .block = shape_.block,
-                                 .cluster = shape_.cluster,
-                                 .dynamic_shared = shape_.dynamic_shared,
-                                 .params = params_,
-                                 .grid_id = g_next_grid.fetch_add(1),
-                                 .cooperative = shape_.cooperative};
-  const auto fault = Processors().Run(config, running.token());
+  sim::LaunchConfig config{.kernel = function_->kernel,
+                           .grid = shape_.grid,
+                           .block = shape_.block,
+                           .cluster = shape_.cluster,
+                           .dynamic_shared = shape_.dynamic_shared,
+                           .params = params_,
+                           .grid_id = grid_id_ != 0 ? grid_id_ : g_next_grid.fetch_add(1),
+                           .cooperative = shape_.cooperative};
+  limits_->Use(*function_->kernel);
+  limits_->Apply(config);
+  sim::LaunchStatistics statistics;
+  const auto fault = Processors().Run(config, running.token(), &statistics);
+  if (statistics.printf_overwritten != 0) {
+    Say(function_->kernel->name + ": the oldest " + std::to_string(statistics.printf_overwritten) +
+        " of its printf calls are not shown, later ones overwrote them: set "
+        "CU_LIMIT_PRINTF_FIFO_SIZE");
+  }
   if (!fault) return CUDA_SUCCESS;
   if (running.timed_out()) {
     Say(function_->kernel->name + ": stopped after IKET_SIM_MAX_SECONDS");

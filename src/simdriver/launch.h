@@ -30,6 +30,9 @@ class KernelOperation : public Operation {
   CUgraphNodeType type() const override { return CU_GRAPH_NODE_TYPE_KERNEL; }
   // Runs the grid to its end. A fault is said in one line.
   CUresult Run() const override;
+  // The launch with its %gridid: they count launches in the order of the program's calls, whatever
+  // order the streams run them in. A graph's kernels take theirs when they run.
+  std::shared_ptr<const Operation> Submitted() const override;
 
   CUfunction handle() const { return handle_; }
   const LaunchShape& shape() const { return shape_; }
@@ -40,12 +43,15 @@ class KernelOperation : public Operation {
 
  private:
   KernelOperation() = default;
+  std::shared_ptr<KernelOperation> Copy() const;
 
   CUfunction handle_ = nullptr;
+  std::shared_ptr<Limits> limits_;  // of the context
   std::shared_ptr<Function> function_;
   LaunchShape shape_;
   std::vector<std::byte> params_;
   std::vector<void*> pointers_;
+  uint64_t grid_id_ = 0;  // 0: none yet
 };
 
 // Threads that a CTA of the kernel may have.

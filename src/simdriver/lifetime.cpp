@@ -1,5 +1,7 @@
 #include "simdriver/lifetime.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -106,9 +108,12 @@ class Watchdog {
 bool ProcessEnds() noexcept { return g_process_ends.load(std::memory_order_relaxed); }
 
 void WatchForExit() {
+  static const pid_t kSelf = getpid();
   static const bool kRegistered = std::atexit([] {
                                     g_process_ends = true;
-                                    Watchdog::Get().StopAll();
+                                    // A forked child runs nothing, and may not wait for a lock that
+                                    // a thread of its parent held.
+                                    if (getpid() == kSelf) Watchdog::Get().StopAll();
                                   }) == 0;
   if (!kRegistered) Say("cannot register an exit handler; running kernels end with the process");
 }

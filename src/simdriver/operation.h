@@ -20,6 +20,9 @@ class Operation {
 
   virtual CUgraphNodeType type() const = 0;
   virtual CUresult Run() const = 0;
+  // What a stream runs in its place, made when the work is submitted and in that order; null: this
+  // one. A graph's nodes run as they are.
+  virtual std::shared_ptr<const Operation> Submitted() const { return nullptr; }
   // Those that run although the context has failed: what tells the program, or frees something.
   virtual bool runs_after_error() const { return false; }
 };

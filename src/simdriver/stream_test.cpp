@@ -48,6 +48,22 @@ TEST_F(Stream, RunsInOrderAndBesideOthers) {
   EXPECT_EQ(Value(), 5);
 }
 
+// A reader of traces matches launches by it.
+TEST_F(Stream, GridIdsCountTheCallsAndNotTheRuns) {
+  CUdeviceptr ids = 0;
+  ASSERT_CU(CU(cuMemAlloc)(&ids, 16));
+  CUdeviceptr second = ids + 8;
+  ASSERT_CU(Wait(one));
+  ASSERT_CU(Launch("StoreGridId", 1, {&ids}, one));
+  ASSERT_CU(Launch("StoreGridId", 1, {&second}, two));
+  ASSERT_CU(CU(cuStreamSynchronize)(two));  // the second call has run, the first one has not
+  Open();
+  ASSERT_CU(CU(cuStreamSynchronize)(one));
+  uint64_t read[2] = {};
+  ASSERT_CU(CU(cuMemcpyDtoH)(read, ids, sizeof read));
+  EXPECT_EQ(read[0] + 1, read[1]);
+}
+
 TEST_F(Stream, LegacyStreamWaitsForBlockingStreamsAndTheyForIt) {
   CUstream blocking = nullptr;
   ASSERT_CU(CU(cuStreamCreate)(&blocking, CU_STREAM_DEFAULT));

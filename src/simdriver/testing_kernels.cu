@@ -1,5 +1,11 @@
 // Kernels of the driver's tests.
 #include <cstdint>
+#include <cstdio>
+
+__device__ __noinline__ int Deep(int depth) {
+  volatile int kept = depth;
+  return depth == 0 ? 0 : Deep(depth - 1) + (kept == depth);
+}
 
 extern "C" {
 
@@ -29,6 +35,12 @@ __global__ void WaitFor(volatile int* flag) {
 }
 __global__ void Store(volatile int* to, int value) { *to = value; }
 
+__global__ void StoreGridId(volatile uint64_t* to) {
+  uint64_t id;
+  asm volatile("mov.u64 %0, %%gridid;" : "=l"(id));
+  *to = id;
+}
+
 __global__ void Forever(volatile int* flag) {
   while (*flag != 12345) {
   }
@@ -48,5 +60,25 @@ __global__ void DynamicShared(int* to, int n) {
   extern __shared__ int values[];
   values[n - 1] = n;
   to[0] = values[n - 1];
+}
+
+__global__ void Descend(int* to, int depth) { *to = Deep(depth); }
+
+// A frame of 6,000 bytes, which the compiler knows.
+__global__ void BigFrame(int* to, int n) {
+  int values[1500];
+  for (int i = 0; i < 1500; ++i) values[i] = to[i % 4] + i;
+  *to = values[n];
+}
+
+// How many pieces of 64 KiB malloc gives, up to `most`.
+__global__ void Hoard(int* to, int most) {
+  int count = 0;
+  while (count < most && malloc(65536) != nullptr) ++count;
+  *to = count;
+}
+
+__global__ void Chatter(int lines) {
+  for (int i = 0; i < lines; ++i) printf("line %04d\n", i);
 }
 }

@@ -21,6 +21,9 @@ Result<Driver> Driver::Open(const std::string& path) {
   find(driver.Init, "cuInit");
   find(driver.DeviceGetCount, "cuDeviceGetCount");
   find(driver.DeviceGet, "cuDeviceGet");
+  find(driver.DriverGetVersion, "cuDriverGetVersion");
+  find(driver.DeviceGetName, "cuDeviceGetName");
+  find(driver.DeviceGetAttribute, "cuDeviceGetAttribute");
   find(driver.DeviceGetUuid, "cuDeviceGetUuid_v2");
   find(driver.PrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
   find(driver.PrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2");

@@ -29,6 +29,9 @@ class Driver {
   decltype(&::cuInit) Init = nullptr;
   decltype(&::cuDeviceGetCount) DeviceGetCount = nullptr;
   decltype(&::cuDeviceGet) DeviceGet = nullptr;
+  decltype(&::cuDriverGetVersion) DriverGetVersion = nullptr;
+  decltype(&::cuDeviceGetName) DeviceGetName = nullptr;
+  decltype(&::cuDeviceGetAttribute) DeviceGetAttribute = nullptr;
   decltype(&::cuDeviceGetUuid_v2) DeviceGetUuid = nullptr;
   decltype(&::cuDevicePrimaryCtxRetain) PrimaryCtxRetain = nullptr;
   decltype(&::cuDevicePrimaryCtxRelease_v2) PrimaryCtxRelease = nullptr;

@@ -42,6 +42,22 @@ Result<std::string> ResolveCommand(const std::string& command);
 // GPU. Part of a sentence; empty if one can.
 std::string WhyNoGpu(const std::string& driver);
 
+// The GPUs that programs with this driver see, as it numbers them. Errors as WhyNoGpu says them.
+struct Gpu {
+  std::string name;
+  uint32_t sm = 0;  // 90 for compute capability 9.0
+  uint32_t sm_count = 0;
+};
+struct GpuList {
+  uint32_t driver_version = 0;  // of CUDA, as cuDriverGetVersion says it: 13000 for 13.0
+  std::vector<Gpu> gpus;
+};
+Result<GpuList> ListGpus(const std::string& driver);
+
+// The library that is preloaded into programs, beside this program (../lib). Error (kSystem): it is
+// not there.
+Result<std::string> FindCollector();
+
 // The software device's libcuda.so.1, beside this program (../lib/iket-sim). Error (kSystem): it is
 // not there.
 Result<std::string> FindSoftwareDevice();

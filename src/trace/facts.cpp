@@ -36,6 +36,7 @@ void StateFacts(const capture::Capture& facts, StringInterner& strings, Model& m
     Device device;
     device.name = strings.Intern(from.name);
     device.uuid = strings.Intern(UuidText(from.uuid));
+    device.simulated = from.simulated;
     device.sm_count = from.sm_count;
     device.compute_major = from.compute_major;
     device.compute_minor = from.compute_minor;

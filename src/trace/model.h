@@ -51,6 +51,7 @@ struct SmPlace {
 struct Device {
   StringId name = 0;
   StringId uuid = 0;
+  bool simulated = false;  // software: its times are a model's, nothing here is a measurement
   uint32_t sm_count = 0;
   uint32_t compute_major = 0, compute_minor = 0;
   uint32_t sm_clock_max_khz = 0;  // as the driver states it; 0 unknown

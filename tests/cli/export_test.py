@@ -1,5 +1,7 @@
 """iket export: names, overwriting, whole files only."""
 
+import gzip
+import json
 import os
 import signal
 import stat
@@ -22,6 +24,18 @@ class ExportTest(harness.CliTest):
         self.assertEqual(file["capture"], capture)
         self.assertEqual(file["bytes"], os.path.getsize(self.path("complete.pftrace")))
         self.assertEqual(file["warps"], 8)
+
+    def test_every_format(self):
+        capture = self.capture("complete")
+        for name, opens in (("pftrace.gz", gzip.decompress), ("trace.json", json.loads),
+                            ("trace.json.gz", lambda data: json.loads(gzip.decompress(data)))):
+            result = self.iket("export", "--format", name, capture)
+            self.assertEqual(result.code, 0, result.err)
+            self.assertIn(f"complete.{name}: ", result.out)
+            self.assertTrue(opens(self.read(f"complete.{name}")))
+        self.assertEqual(gzip.decompress(self.read("complete.pftrace.gz")),
+                         (self.iket("export", capture), self.read("complete.pftrace"))[1])
+        self.assert_one_line(self.iket("export", "--format", "svg", capture), 2)
 
     def test_output_name(self):
         result = self.iket("export", self.capture("complete"), "-o", "x.pftrace")

@@ -32,6 +32,34 @@ class InfoTest(harness.CliTest):
                 self.assertEqual(info["kind"], name.rsplit(".", 1)[1])
                 self.assertTrue(info["images"])
 
+    def test_compare(self):
+        clean, debug = self.data("saxpy.sm_100a.cubin"), self.data("saxpy.sm_100a.debug.cubin")
+        kernels = self.iket("info", clean, "--compare", debug, "--json").json()["kernels"]
+        alone = {side: self.iket("info", "--json", file).json()["images"][0]["functions"]
+                 for side, file in (("before", clean), ("after", debug))}
+        for kernel in kernels:
+            for column, side in enumerate(("before", "after")):
+                (registers,) = [f["registers"] for f in alone[side] if f["name"] == kernel["name"]]
+                self.assertEqual(kernel["registers"][column], registers)
+            self.assertGreater(kernel["instructions"][1], kernel["instructions"][0])
+        self.assertEqual(len(kernels), 1)
+        one, other = self.data("pipeline.sm_90a.cubin"), self.data("pipeline.sm_90a.rdc.cubin")
+        (kernel,) = [kernel for kernel in self.iket("info", one, "--compare", other, "--json").json()["kernels"]
+                     if kernel["name"] == "work64"]
+        # Registers as cuobjdump -res-usage says; STL and LDL as nvdisasm shows them.
+        self.assertEqual((kernel["registers"], kernel["stack_bytes"], kernel["local_accesses"],
+                          kernel["warps_by_registers"]), ([24, 25], [8, 8], [1, 1], [64, 64]))
+        recursive = self.data("pointers.sm_90a.linked.cubin")
+        self.assertRegex(self.iket("info", recursive, "--compare", recursive, "--all").out, r"recursive +\d+ +\? ")
+        text = self.iket("info", clean, "--compare", debug).out
+        self.assertRegex(text, r"(?m)^  kernel +registers +stack +LDL\+STL +instructions +warps by registers$")
+        self.assertRegex(text, r"(?m) \d+ -> \d+ ")
+        same = self.iket("info", clean, "--compare", clean)
+        self.assertRegex(same.out, r"(?m)^\d+ kernels? without a difference$")
+        self.assert_one_line(self.iket("info", clean, "--compare", self.data("setmaxnreg.sm_90a.cubin")), 3)
+        self.assert_one_line(self.iket("info", clean, "--compare", self.write("x", b"no code")), 3)
+        self.assert_one_line(self.iket("info", clean, "--compare", self.path("nothing")), 3)
+
     def test_marks(self):
         path = os.path.join(harness.SOURCE_DIR, "tests", "data", "patch", "payloads.sm_90a.cubin")
         result = self.iket("info", "--sites", path)

@@ -6,6 +6,7 @@
 //   lossy      rings lapped many times
 //   empty      a kernel was patched and launched, and no warp wrote anything
 //   refused    as complete, and one kernel was refused
+//   simulated  as complete, of a software device
 #include <cstdio>
 #include <string>
 
@@ -71,6 +72,7 @@ int main(int argc, char** argv) {
     }
   }
   gpu.facts().kernels.back().demangled_name = "saxpy(int, float, float const*, float*)";
+  gpu.facts().devices[0].simulated = kind == "simulated";
   if (kind == "refused") {
     gpu.AddKernel("_Z3badv");
     capture::Kernel& refused = gpu.facts().kernels.back();

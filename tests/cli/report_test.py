@@ -64,6 +64,27 @@ class ReportTest(harness.CliTest):
         text = self.iket("report", self.capture("refused")).out
         self.assertRegex(text, r"(?m)^  refused +bad.*: names UR2 at 0x40$")
 
+    def test_a_software_device_is_named_in_every_output(self):
+        for kind, simulated in (("complete", False), ("simulated", True)):
+            capture = self.capture(kind)
+            texts = {
+                "report": self.iket("report", capture).out,
+                "info": self.iket("info", capture).out,
+                "check": self.iket("check", capture).out,
+                "export": self.iket("export", capture).out,
+            }
+            for command, text in texts.items():
+                with self.subTest(command, kind=kind):
+                    self.assertEqual("software" in text or "a model's" in text, simulated, text)
+            heading = [line for line in texts["report"].splitlines() if "ranges and marks" in line]
+            self.assertEqual("; times are a model's" in heading[0], simulated)
+
+            says = lambda *command: self.iket(*command, "--json", capture).json()  # noqa: E731
+            self.assertIs(says("report")["trust"]["simulated"], simulated)
+            self.assertIs(says("info")["devices"][0]["simulated"], simulated)
+            self.assertIs(says("check")["files"][0]["simulated"], simulated)
+            self.assertIs(says("export")["files"][0]["simulated"], simulated)
+
     def test_nothing_recorded_is_4(self):
         self.assert_one_line(self.iket("report", self.capture("empty")), 4)
 

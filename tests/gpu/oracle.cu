@@ -1,197 +1,177 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The oracle: kernels that themselves log what they mark. Run it under `iket profile` and hold the
-// capture against the log with oracle_check.py, which also knows which cases there are:
-//
-//   oracle CASE LOG     runs the kernels of a case and writes LOG, one JSON object a line
-//   oracle --neighbour SECONDS     keeps the GPU busy beside another process
-#include <cuda_runtime.h>
-
-#include <chrono>
+// The kernels of the oracle: each marks in a way that a recorder could get wrong, and logs what it
+// marked. oracle.cpp launches them.
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <functional>
-#include <string>
-#include <vector>
+#include <iket/iket.cuh>
 
-#include "oracle_kernels.cuh"
+#include "oracle_log.cuh"
 
 namespace oracle {
-namespace {
 
-void Check(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return;
-  std::fprintf(stderr, "oracle: %s failed: %s\n", what, cudaGetErrorString(error));
-  std::exit(1);
-}
-#define CHECK(call) Check(call, #call)
+using iket::literals::operator""_ev;
 
-int Multiprocessors() {
-  int count = 0;
-  CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0));
-  return count;
+__device__ __forceinline__ void Spin(unsigned cycles) {
+  const unsigned start = Clock();
+  while (Clock() - start < cycles) {
+  }
 }
 
-// One launch and the memory of its log.
-struct Launch {
-  const char* kernel;
-  dim3 grid, block;
-  Log log;
-  unsigned warps() const {
-    return grid.x * grid.y * grid.z * ((block.x * block.y * block.z + 31) / 32);
+// Two CTAs of 1,024 threads fill a SM: 64 warps, every slot.
+extern "C" __global__ void __launch_bounds__(1024, 2) Full(Log memory, int n) {
+  WarpLog log = LogOf(memory);
+  for (int i = 0; i < n; ++i) {
+    log.Around(kTickInt, i, [&] { iket::mark("tick"_ev, i); });
+    log.Around(kPushPhase, 0, [] { iket::push("phase"_ev); });
+    log.Around(kPop, 0, [] { iket::pop(); });
   }
-};
-
-class Case {
- public:
-  // Starts a kernel; `start` does the launch. `capacity` events a warp fit into the log.
-  template <typename Start>
-  void Run(const char* kernel, dim3 grid, dim3 block, unsigned capacity, Start start) {
-    Launch launch{kernel, grid, block, {nullptr, nullptr, capacity}};
-    const size_t warps = launch.warps();
-    CHECK(cudaMalloc(&launch.log.warps, warps * sizeof(WarpHeader)));
-    CHECK(cudaMalloc(&launch.log.entries, warps * capacity * sizeof(Entry)));
-    CHECK(cudaMemset(launch.log.warps, 0, warps * sizeof(WarpHeader)));
-    CHECK(cudaDeviceSynchronize());
-    pending_.push_back({launch, [start, launch] { start(launch); }});
-  }
-
-  // Launches all of them without a wait in between, so that streams overlap, and writes the log.
-  void Finish(const char* name, const char* path) {
-    for (const auto& [launch, start] : pending_) {
-      start();
-      CHECK(cudaGetLastError());
-    }
-    CHECK(cudaDeviceSynchronize());
-    std::FILE* const file = std::fopen(path, "w");
-    if (file == nullptr) {
-      std::perror(path);
-      std::exit(1);
-    }
-    std::fprintf(file, "{\"case\":\"%s\",\"events\":[", name);
-    const char* comma = "";
-    for (const Declared& event : kEvents) {
-      std::fprintf(file, "%s[\"%s\",\"%s\",\"%s\"]", comma, event.name, event.kind, event.payload);
-      comma = ",";
-    }
-    std::fprintf(file, "]}\n");
-    for (const auto& [launch, start] : pending_) Write(file, launch);
-    if (std::fclose(file) != 0) {
-      std::perror(path);
-      std::exit(1);
-    }
-  }
-
- private:
-  static void Write(std::FILE* file, const Launch& launch) {
-    std::vector<WarpHeader> warps(launch.warps());
-    std::vector<Entry> entries(warps.size() * launch.log.capacity);
-    CHECK(cudaMemcpy(warps.data(), launch.log.warps, warps.size() * sizeof(WarpHeader),
-                     cudaMemcpyDeviceToHost));
-    CHECK(cudaMemcpy(entries.data(), launch.log.entries, entries.size() * sizeof(Entry),
-                     cudaMemcpyDeviceToHost));
-    std::fprintf(file, "{\"kernel\":\"%s\",\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u]}\n",
-                 launch.kernel, launch.grid.x, launch.grid.y, launch.grid.z, launch.block.x,
-                 launch.block.y, launch.block.z);
-    for (size_t w = 0; w < warps.size(); ++w) {
-      const WarpHeader& warp = warps[w];
-      if (warp.count > launch.log.capacity) {
-        std::fprintf(stderr, "oracle: a warp of %s marked %u events, %u fit into its log\n",
-                     launch.kernel, warp.count, launch.log.capacity);
-        std::exit(1);
-      }
-      std::fprintf(file,
-                   "{\"sm\":%u,\"grid_id\":%u,\"cta\":[%u,%u,%u],\"warp\":%u,\"start\":%u,"
-                   "\"events\":[",
-                   warp.sm, warp.grid_id, warp.cta[0], warp.cta[1], warp.cta[2], warp.warp,
-                   warp.start);
-      for (unsigned i = 0; i < warp.count; ++i) {
-        const Entry& entry = entries[w * launch.log.capacity + i];
-        std::fprintf(file, "%s[%u,%u,%u,%u]", i == 0 ? "" : ",", entry.event, entry.payload,
-                     entry.before, entry.after);
-      }
-      std::fprintf(file, "]}\n");
-    }
-  }
-
-  std::vector<std::pair<Launch, std::function<void()>>> pending_;
-};
-
-#define START(kernel, ...) \
-  [=](const Launch& launch) { kernel<<<launch.grid, launch.block>>>(launch.log, __VA_ARGS__); }
-
-// False if there is no such case.
-bool RunCase(const std::string& name, const char* path) {
-  const unsigned sms = static_cast<unsigned>(Multiprocessors());
-  Case run;
-  if (name == "full") {
-    run.Run("Full", 2 * sms, 1024, 24, START(Full, 8));
-  } else if (name == "divergent") {
-    run.Run("Divergent", sms, 128, 96, START(Divergent, 16));
-  } else if (name == "loops") {
-    run.Run("Loops", sms, 128, 256, START(Loops, 9));
-  } else if (name == "calls") {
-    run.Run("Calls", sms, 128, 64, START(Calls, 10));
-  } else if (name == "exits") {
-    for (int i = 0; i < 3; ++i) run.Run("Exits", 2 * sms, 128, 64, START(Exits, 6));
-  } else if (name == "grid3d") {
-    run.Run("Grid3d", dim3(3, 5, 4), dim3(8, 4, 6), 16, START(Grid3d, 5));
-    run.Run("Grid3d", dim3(2, 3, 7), dim3(4, 2, 32), 16, START(Grid3d, 5));
-    run.Run("Grid3d", dim3(1, 1, 9), dim3(1, 64, 1), 16, START(Grid3d, 5));
-  } else if (name == "payloads") {
-    run.Run("Payloads", sms, 128, 160, START(Payloads, 16));
-  } else if (name == "driver") {
-    run.Run("Driver", 8, 64, 32, START(Driver, 6));
-  } else if (name == "ranges") {
-    run.Run("Ranges", sms, 128, 128, START(Ranges, 8));
-  } else if (name == "laps") {
-    for (int i = 0; i < 2; ++i) run.Run("Long", 32, 64, 3000, START(Long, 3000, 0));
-    // Short warps after the long ones: a begin that was lapped, whole warps behind it.
-    run.Run("Divergent", 32, 64, 96, START(Divergent, 16));
-  } else if (name == "streams") {
-    std::vector<cudaStream_t> streams(4);
-    for (cudaStream_t& stream : streams) {
-      CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    }
-    for (unsigned i = 0; i < 24; ++i) {
-      const cudaStream_t stream = streams[i % 4];
-      run.Run("Long", 20 + i, 96, 20, [stream](const Launch& launch) {
-        Long<<<launch.grid, launch.block, 0, stream>>>(launch.log, 20, 2000);
-      });
-    }
-  } else if (name == "neighbour") {
-    for (int i = 0; i < 20; ++i) run.Run("Long", sms, 64, 20, START(Long, 20, 400000));
-  } else {
-    return false;
-  }
-  run.Finish(name.c_str(), path);
-  return true;
 }
 
-void KeepBusy(double seconds) {
-  const auto start = std::chrono::steady_clock::now();
-  const unsigned sms = static_cast<unsigned>(Multiprocessors());
-  do {
-    Neighbour<<<2 * sms, 1024>>>(2000000);
-    CHECK(cudaDeviceSynchronize());
-  } while (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() <
-           seconds);
+// Marks on both sides of divergent branches.
+extern "C" __global__ void Divergent(Log memory, int n) {
+  WarpLog log = LogOf(memory);
+  const unsigned lane = Lane();
+  for (int i = 0; i < n; ++i) {
+    if (lane & 1) {
+      log.Around(kOdd, lane, [&] { iket::mark("odd lanes"_ev, lane); });
+    } else {
+      log.Around(kEven, lane, [&] { iket::mark("even lanes"_ev, lane); });
+    }
+    if ((lane ^ static_cast<unsigned>(i)) < 8) {
+      log.Around(kLow, 0, [] { iket::mark("low"_ev); });
+    } else if (lane < 20) {
+      log.Around(kMiddle, i, [&] { iket::mark("middle"_ev, i); });
+    } else {
+      const float value = 0.5f * static_cast<float>(lane);
+      log.Around(kHigh, value, [&] { iket::mark("high"_ev, value); });
+    }
+  }
+  log.Around(kLast, 0, [] { iket::mark("last"_ev); });
 }
 
-}  // namespace
+// As many laps as the lane says.
+extern "C" __global__ void Loops(Log memory, int n) {
+  WarpLog log = LogOf(memory);
+  const int laps = static_cast<int>(Lane() * 7 % 11) % n;
+  for (int i = 0; i < laps; ++i) {
+    log.Around(kLoop, i, [&] { iket::mark("loop"_ev, i); });
+    for (int k = 0; k < laps - i; k += 3) {
+      log.Around(kTick, 0, [] { iket::mark("tick"_ev); });
+    }
+  }
+  log.Around(kLast, 0, [] { iket::mark("last"_ev); });
+}
+
+__device__ __noinline__ int Callee(WarpLog& log, int value) {
+  log.Around(kCalled, value, [&] { iket::mark("called"_ev, value); });
+  return value * 3 + 1;
+}
+
+// Marks in a function that is called, by all lanes and by some.
+extern "C" __global__ void Calls(Log memory, int n) {
+  WarpLog log = LogOf(memory);
+  int value = static_cast<int>(threadIdx.x);
+  for (int i = 0; i < n; ++i) {
+    value = Callee(log, value) % 1000;
+    if (Lane() % 3 == 0) value = Callee(log, -value);
+    log.Around(kTickInt, value, [&] { iket::mark("tick"_ev, value); });
+  }
+}
+
+// Lanes leave one after the other, whole warps at once, and some before any mark.
+extern "C" __global__ void Exits(Log memory, int n) {
+  WarpLog log = LogOf(memory);
+  const unsigned lane = Lane();
+  if (threadIdx.x >= 96) return;
+  if (lane == 5) return;
+  for (int i = 0; i < n; ++i) {
+    if (lane == static_cast<unsigned>(4 * i)) {
+      log.Around(kLeave, lane, [&] { iket::mark("leave"_ev, lane); });
+      return;
+    }
+    log.Around(kStay, i, [&] { iket::mark("stay"_ev, i); });
+    if (lane % 7 == static_cast<unsigned>(i)) return;
+  }
+  log.Around(kLast, 0, [] { iket::mark("last"_ev); });
+}
+
+// Who a warp is, in three dimensions.
+extern "C" __global__ void Grid3d(Log memory, int n) {
+  const unsigned cta = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+  const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+  WarpLog log(memory, blockIdx, cta, thread, blockDim.x * blockDim.y * blockDim.z);
+  for (int i = 0; i < n; ++i) {
+    log.Around(kTickUnsigned, blockIdx.z, [&] { iket::mark("tick"_ev, blockIdx.z); });
+    log.Around(kTickInt, static_cast<int>(threadIdx.y),
+               [&] { iket::mark("tick"_ev, static_cast<int>(threadIdx.y)); });
+  }
+}
+
+// Values that differ between lanes: that of the first active one counts.
+extern "C" __global__ void Payloads(Log memory, int n) {
+  WarpLog log = LogOf(memory);
+  const unsigned lane = Lane();
+  for (int i = 0; i < n; ++i) {
+    if ((lane + static_cast<unsigned>(i)) % 5 < 2) continue;
+    const int number = i * 1000 - static_cast<int>(lane) * 77;
+    const unsigned word = 0xdead0000u + lane * 0x101u + static_cast<unsigned>(i);
+    const float real = static_cast<float>(number) * 0.37f;
+    log.Around(kTickInt, number, [&] { iket::mark("tick"_ev, number); });
+    log.Around(kTick, 0, [] { iket::mark("tick"_ev); });
+    log.Around(kTickUnsigned, word, [&] { iket::mark("tick"_ev, word); });
+    log.Around(kTickFloat, real, [&] { iket::mark("tick"_ev, real); });
+  }
+}
+
+// Calls into the driver's own device code between marks.
+extern "C" __global__ void Driver(Log memory, int n) {
+  WarpLog log = LogOf(memory);
+  for (int i = 0; i < n; ++i) {
+    log.Around(kTickInt, i, [&] { iket::mark("tick"_ev, i); });
+    if (Lane() == 3) printf("cta %u warp %u step %d\n", blockIdx.x, threadIdx.x / 32, i);
+    log.Around(kPushStep, i, [&] { iket::push("step"_ev, i); });
+    int* const numbers = static_cast<int*>(malloc(64));
+    if (numbers != nullptr) numbers[0] = i;
+    log.Around(kPop, 0, [] { iket::pop(); });
+    free(numbers);
+    log.Around(kTick, 0, [] { iket::mark("tick"_ev); });
+  }
+}
+
+// Ranges in ranges, of both kinds.
+extern "C" __global__ void Ranges(Log memory, int n) {
+  WarpLog log = LogOf(memory);
+  for (int i = 0; i < n; ++i) {
+    AroundEnd outer_end(log, kOuterEnd);
+    unsigned active = __activemask(), before = Clock();
+    iket::range outer{"outer"_ev};
+    log.Add(kOuterBegin, 0, active, before, Clock());
+    BeforeEnd before_outer_end(outer_end);
+
+    log.Around(kPushStep, i, [&] { iket::push("step"_ev, i); });
+    for (int k = 0; k < 2; ++k) {
+      AroundEnd inner_end(log, kInnerEnd);
+      active = __activemask(), before = Clock();
+      iket::range inner{
+          "a range with quite a long name, as templates make them: inner<float, 128, 64>"_ev, k};
+      log.Add(kInnerBegin, Bits(k), active, before, Clock());
+      BeforeEnd before_inner_end(inner_end);
+      log.Around(kTick, 0, [] { iket::mark("tick"_ev); });
+    }
+    log.Around(kPop, 0, [] { iket::pop(); });
+  }
+}
+
+// Events without end, for rings that go round and for kernels that last.
+extern "C" __global__ void Long(Log memory, int n, unsigned pause) {
+  WarpLog log = LogOf(memory);
+  for (int i = 0; i < n; ++i) {
+    log.Around(kTickInt, i, [&] { iket::mark("tick"_ev, i); });
+    if (pause != 0) Spin(pause);
+  }
+}
+
+// A neighbour that wants the GPU too; nothing is marked.
+extern "C" __global__ void Neighbour(unsigned cycles) { Spin(cycles); }
+
 }  // namespace oracle
-
-int main(int argc, char** argv) {
-  if (argc == 3 && std::strcmp(argv[1], "--neighbour") == 0) {
-    oracle::KeepBusy(std::atof(argv[2]));
-    return 0;
-  }
-  if (argc != 3 || argv[1][0] == '-') {
-    std::fprintf(stderr, "usage: %s CASE LOG | --neighbour SECONDS\n", argv[0]);
-    return 2;
-  }
-  if (oracle::RunCase(argv[1], argv[2])) return 0;
-  std::fprintf(stderr, "oracle: no case '%s'\n", argv[1]);
-  return 2;
-}

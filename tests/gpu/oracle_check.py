@@ -4,6 +4,8 @@
     oracle_check.py --iket IKET --oracle ORACLE --out FOLDER [CASE...]   run cases, then check them
     oracle_check.py --capture FILE --log LOG [--iket IKET]               check what was recorded
 
+With --device sim the cases run on the software device. The check is the same.
+
 It takes the rings apart on its own, from docs/format.md and docs/design/recording.md, and needs
 Python's library alone. With --iket the C++ decoder's counts and durations are held against the same
 log. One line a case; exit code 1 if any differs.
@@ -331,25 +333,41 @@ def check(log_path, capture_path, iket):
 
 # ---- Running them ----
 
+# Seconds that a case may take. Under sanitizers the software device is slow.
+LIMITS = {"gpu": 90, "sim": 300}
+
+
+def alone(iket, device):
+    """The environment in which a program finds the device without `iket profile`."""
+    if device != "sim":
+        return None
+    prefix = os.path.dirname(os.path.dirname(os.path.realpath(iket)))
+    return {**os.environ, "LD_LIBRARY_PATH": os.path.join(prefix, "lib", "iket-sim")}
+
 
 def record(case, arguments):
     """Runs a case under `iket profile`; returns its log and capture, or says why there is none."""
     options, neighbour = CASES[case]
+    limit = LIMITS[arguments.device]
     folder, log = os.path.join(arguments.out, case), os.path.join(arguments.out, case + ".log")
     beside = None
     if neighbour:
-        beside = subprocess.Popen([arguments.oracle, "--neighbour", "100"])
+        beside = subprocess.Popen([arguments.oracle, "--neighbour", str(limit + 10)],
+                                  env=alone(arguments.iket, arguments.device))
     try:
         done = subprocess.run(
-            [arguments.iket, "profile", "-o", folder, "--clobber", "--export", "none", *options, "--",
-             arguments.oracle, case, log],
-            check=False, timeout=90, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            [arguments.iket, "profile", "-o", folder, "--clobber", "--export", "none", "--device",
+             arguments.device, *options, "--", arguments.oracle, case, log],
+            check=False, timeout=limit, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     except subprocess.TimeoutExpired:
-        return f"case {case}: no end after 90 s", None, None
+        return f"case {case}: no end after {limit} s", None, None
     finally:
         if beside:
+            alone_too_soon = beside.poll()
             beside.kill()
             beside.wait()
+    if beside and alone_too_soon is not None:
+        return f"case {case}: the neighbour ended with {alone_too_soon} before it", None, None
     with open(os.path.join(arguments.out, case + ".txt"), "wb") as file:
         file.write(done.stderr)
     captures = glob.glob(os.path.join(folder, "*.iketcap"))
@@ -365,6 +383,8 @@ def main():
     parser.add_argument("--iket", help="the program iket")
     parser.add_argument("--oracle", help="the program oracle")
     parser.add_argument("--out", help="folder for logs and captures")
+    parser.add_argument("--device", choices=["gpu", "sim"], default="gpu",
+                        help="where the cases run: a GPU, or the software device")
     parser.add_argument("--capture", help="a capture to check")
     parser.add_argument("--log", help="the oracle's log of the same run")
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))

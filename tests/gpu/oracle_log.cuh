@@ -5,27 +5,9 @@
 // after. `oracle_check.py` holds the trace against it.
 #pragma once
 
+#include "oracle_log.h"
+
 namespace oracle {
-
-// An event as the kernel saw it. The recorded clock lies in [before, after].
-struct Entry {
-  unsigned before, after;
-  unsigned event;    // number in kEvents
-  unsigned payload;  // bits
-};
-
-struct WarpHeader {
-  unsigned count;  // entries so far; may pass the capacity, then the log is of no use
-  unsigned sm, grid_id, start;
-  unsigned cta[3], warp;
-};
-
-// Kernel parameter: a header and `capacity` entries for each warp of the grid.
-struct Log {
-  WarpHeader* warps;
-  Entry* entries;
-  unsigned capacity;
-};
 
 // Volatile, so that it stays on its side of the mark.
 __device__ __forceinline__ unsigned Clock() {

@@ -1,11 +1,14 @@
-// dump_model: writes a model twice, as .pftrace and as plain JSON, for perfetto_test.py.
+// dump_model: writes a model in every format, and as plain JSON, for perfetto_test.py and others.
 //
 //   dump_model synthetic SEED LAUNCHES CTAS EVENTS_PER_WARP EDGES_PER_WINDOW OUT
 //
 //   dump_model capture FILE EDGES_PER_WINDOW OUT
 //   dump_model noisy SEED EDGES_PER_WINDOW OUT          rings with random words in them
+//   dump_model simulated SEED LAUNCHES CTAS EVENTS_PER_WARP EDGES_PER_WINDOW OUT
+//                                                       synthetic, of a software device
 //
-// makes OUT.pftrace and OUT.json. The JSON is what the model says, with as little thought as
+// makes OUT.pftrace with windows of that many edges, OUT.<format> for all other formats, and
+// OUT.json. The last is what the model says, with as little thought as
 // possible: nothing of it comes from the code that the test is about.
 #include <bit>
 #include <cstdio>
@@ -14,6 +17,7 @@
 #include <string>
 
 #include "capture/reader.h"
+#include "export/formats.h"
 #include "export/json_writer.h"
 #include "export/output_file.h"
 #include "export/perfetto.h"
@@ -142,6 +146,7 @@ std::string Dump(const trace::Model& model) {
   JsonWriter json;
   {
     auto object = json.Object();
+    json.Member("simulated", model.devices[0].simulated);
     {
       auto array = json.Array("launches");
       for (const auto& launch : model.launches) WriteLaunch(json, model, launch);
@@ -170,7 +175,7 @@ std::string Dump(const trace::Model& model) {
   return json.Take();
 }
 
-Result<void> WriteBoth(const trace::Model& model, const std::string& out, size_t window) {
+Result<void> WriteAll(const trace::Model& model, const std::string& out, size_t window) {
   auto pftrace = OutputFile::Create(out + ".pftrace");
   if (!pftrace) return tl::unexpected(pftrace.error());
   auto written = iket::exporter::WritePerfetto(
@@ -178,6 +183,14 @@ Result<void> WriteBoth(const trace::Model& model, const std::string& out, size_t
       {.edges_per_window = window});
   if (!written) return written;
   if (auto committed = pftrace->Commit(); !committed) return committed;
+  for (const std::string& format : iket::exporter::FormatNames()) {
+    if (format == "pftrace") continue;
+    auto file = OutputFile::Create(out + "." + format);
+    if (!file) return tl::unexpected(file.error());
+    const auto sink = [&](std::string_view block) { return file->Write(block); };
+    if (auto other = iket::exporter::WriteAs(format, model, sink); !other) return other;
+    if (auto committed = file->Commit(); !committed) return committed;
+  }
   auto json = OutputFile::Create(out + ".json");
   if (!json) return tl::unexpected(json.error());
   if (auto dumped = json->Write(Dump(model)); !dumped) return dumped;
@@ -222,11 +235,13 @@ Result<trace::Model> ModelOf(int argc, char** argv) {
     return trace::Decode(*reader);
   }
   if (kind == "noisy" && argc == 5) return NoisyModel(Number(argv[2]));
-  if (kind == "synthetic" && argc == 8) {
-    return iket::exporter::MakeSyntheticModel({.seed = Number(argv[2]),
-                                               .launches = Number(argv[3]),
-                                               .ctas = Number(argv[4]),
-                                               .events_per_warp = Number(argv[5])});
+  if ((kind == "synthetic" || kind == "simulated") && argc == 8) {
+    trace::Model model = iket::exporter::MakeSyntheticModel({.seed = Number(argv[2]),
+                                                             .launches = Number(argv[3]),
+                                                             .ctas = Number(argv[4]),
+                                                             .events_per_warp = Number(argv[5])});
+    model.devices[0].simulated = kind == "simulated";
+    return model;
   }
   return iket::Fail(iket::ErrorKind::kUsage, "see the head of the source");
 }
@@ -237,7 +252,7 @@ int main(int argc, char** argv) {
   const Result<trace::Model> model = ModelOf(argc, argv);
   Result<void> written;
   if (model) {
-    written = WriteBoth(*model, argv[argc - 1], Number(argv[argc - 2]));
+    written = WriteAll(*model, argv[argc - 1], Number(argv[argc - 2]));
   } else {
     written = tl::unexpected(model.error());
   }

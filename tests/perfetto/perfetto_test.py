@@ -41,16 +41,21 @@ class Expected:
             count = math.prod(launch["grid"]) or len(seen)
             self.by_slot.append(count > 2000)
 
+    def root(self):
+        return "IKET (software device: no measurement)" if self.model["simulated"] else "IKET"
+
     def launch_label(self, launch):
+        note = " (software device)" if self.model["simulated"] else ""
         kernel = launch["kernel"] or "unknown kernel"
         if launch["sequence"] is None:
-            return f"#? {kernel} (grid id {launch['grid_id']})"
-        return f"#{launch['sequence']} {kernel}<<<{dims(launch['grid'])}, {dims(launch['block'])}>>>"
+            return f"#? {kernel} (grid id {launch['grid_id']}){note}"
+        shape = f"<<<{dims(launch['grid'])}, {dims(launch['block'])}>>>"
+        return f"#{launch['sequence']} {kernel}{shape}{note}"
 
     def path(self, warp_row):
         warp = self.model["warps"][warp_row]
         launch = self.model["launches"][warp["launch"]]
-        path = ["IKET", self.launch_label(launch)]
+        path = [self.root(), self.launch_label(launch)]
         sm = f"SM {warp['sm']}"
         if warp["sm"] < len(launch["places"]):
             gpc, tpc = launch["places"][warp["sm"]]
@@ -141,11 +146,12 @@ class PerfettoTest(unittest.TestCase):
                 self.assertNotEqual(state, "")
         self.assert_same(collections.Counter(expected.slices()), stateless, "slices")
 
-        health = [i for i in trace.instants if trace.path(i.track) == ("IKET", "trace health")]
+        health_path = (expected.root(), "trace health")
+        health = [i for i in trace.instants if trace.path(i.track) == health_path]
         marks = collections.Counter(
             (self.path_of(trace, i.track), i.name, i.ns, frozen(i.args))
             for i in trace.instants
-            if trace.path(i.track) != ("IKET", "trace health")
+            if trace.path(i.track) != health_path
         )
         self.assert_same(collections.Counter(expected.instants()), marks, "instants")
         self.check_stages(expected, trace)
@@ -161,6 +167,7 @@ class PerfettoTest(unittest.TestCase):
         last_end = {}
         for stage, launch in zip(trace.stages, launches):
             self.assertEqual(stage.name, launch["kernel"] or "unknown kernel")
+            self.assertEqual("Software device" in stage.queue, expected.model["simulated"])
             self.assertEqual((stage.begin, stage.end), (launch["begin"], launch["end"]))
             self.assertEqual(stage.grid, tuple(launch["grid"]))
             self.assertEqual(stage.block, tuple(launch["block"]))
@@ -224,6 +231,20 @@ class PerfettoTest(unittest.TestCase):
         for window in (1, 1_000_000):
             model, trace = self.synthetic(window=window)
             self.check(model, trace)
+
+    def test_a_software_device_is_named_on_every_track_that_heads_times(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model, trace = self.make(folder, "simulated", 1, 3, 8, 40, 200)
+        self.assertTrue(model["simulated"])
+        self.check(model, trace)
+        for track in trace.tracks.values():
+            name = trace.path(track.uuid)[min(1, len(trace.path(track.uuid)) - 1)]
+            if name != "trace health":
+                self.assertIn("software device", name)
+        self.assertIn("nothing here is a measurement", trace.attributes["iket.device.0.note"])
+        _, trace = self.synthetic()
+        self.assertFalse(any("oftware" in track.name for track in trace.tracks.values()))
+        self.assertNotIn("iket.device.0.note", trace.attributes)
 
     def test_checker_can_fail(self):
         model, trace = self.synthetic()

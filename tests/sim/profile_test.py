@@ -1,6 +1,7 @@
-"""`iket profile` of the examples' driver forms on the software device."""
+"""`iket profile` on the software device: the examples' driver forms, and what a newcomer tries."""
 
 import glob
+import json
 import os
 import re
 import signal
@@ -11,6 +12,8 @@ import unittest
 
 IKET = os.environ["IKET"]
 EXAMPLES = os.environ["IKET_EXAMPLES"]
+APP = os.environ["IKET_SIM_APP"]
+IMAGES = os.environ["IKET_SIM_APP_IMAGES"]
 
 
 def environment(**more):
@@ -42,7 +45,8 @@ class Profile(unittest.TestCase):
             "saxpy_driver_marked", "--n", "100000", "--warmup", "0", "--iterations", "1"
         )
         self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertRegex(done.stdout, r"saxpy_driver_marked n=100000: .*, ok")
+        self.assertRegex(done.stdout, r"what follows is no measurement\nsaxpy_driver_marked "
+                                      r"n=100000: .*, ok")
         self.assertRegex(done.stdout, r"launches +1: 1 complete, 0 partial;")
         self.assertRegex(done.stdout, r"events +[\d,]+ kept, 0 lost")
         # Each warp of 32 threads takes a step an element: as many steps as 100000 / 32.
@@ -110,6 +114,145 @@ class Profile(unittest.TestCase):
         said, _ = running.communicate(timeout=120)
         self.assertNotEqual(running.returncode, 0, said)
         self.assertNotEqual(glob.glob(os.path.join(self.output, "*.iketcap")), [], said)
+
+
+class Newcomer(unittest.TestCase):
+    """A small program of one's own under `iket profile --device sim`, and what may be wrong with it."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.output = os.path.join(folder.name, "out")
+        self.image = lambda name: os.path.join(IMAGES, name)
+        self.cut = os.path.join(folder.name, "cut.cubin")
+
+    def command(self, *program):
+        return [IKET, "profile", "--device", "sim", "-o", self.output, "--", *program]
+
+    def run_(self, *program, **variables):
+        """Exit code, what the program said, what the tools said."""
+        done = subprocess.run(self.command(*program), env={**os.environ, **variables},
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120,
+                              check=False, text=True)
+        return done.returncode, done.stdout, done.stderr
+
+    def app(self, image, kernel="Work", *how, **variables):
+        return self.run_(APP, self.image(image), kernel, *how, **variables)
+
+    def captures(self):
+        return glob.glob(os.path.join(self.output, "*.iketcap"))
+
+    def report(self, capture):
+        done = subprocess.run([IKET, "report", "--json", capture], stdout=subprocess.PIPE,
+                              timeout=60, check=True)
+        return json.loads(done.stdout)
+
+    def test_help_says_what_it_is(self):
+        done = subprocess.run([IKET, "profile", "--help"], stdout=subprocess.PIPE, check=True,
+                              text=True)
+        words = " ".join(done.stdout.split())
+        self.assertIn("--device DEVICE", words)
+        self.assertIn("sim: a software device that runs sm_90 code of driver-API programs", words)
+
+    def test_a_marked_program(self):
+        code, out, err = self.app("marked.cubin")
+        self.assertEqual((code, out), (0, "done\n"), err)
+        self.assertIn("times are a model's, nothing here is a measurement", err)
+        (capture,) = self.captures()
+        report = self.report(capture)
+        self.assertTrue(report["trust"]["simulated"])
+        self.assertEqual([(mark["name"], mark["n"]) for mark in report["marks"]], [("worked", 4)])
+        with open(capture.replace(".iketcap", ".pftrace"), "rb") as file:
+            self.assertIn(b"IKET (software device: no measurement)", file.read())
+
+    def test_a_program_without_marks(self):
+        code, out, err = self.app("plain.cubin")
+        self.assertEqual((code, out), (4, "done\n"), err)
+        self.assertRegex(err, r"^iket: nothing was recorded: .* built with IKET_ENABLE, and .*\n$")
+
+    def test_a_runtime_program_is_told_what_to_do(self):
+        code, _, err = self.run_(os.path.join(EXAMPLES, "saxpy_marked"), "--n", "1000")
+        self.assertNotIn(code, (0, 4))
+        self.assertEqual(err.count("iket-sim: the CUDA runtime (<<<>>> programs) accepts no "
+                                   "software device: run this program on a GPU, or use the driver "
+                                   "API or NVRTC, which work here"), 1, err)
+        self.assertIn("<<<>>> programs do not run on the software device", err)
+
+    def test_images_that_cannot_run(self):
+        with open(self.image("marked.cubin"), "rb") as file:
+            whole = file.read()
+        with open(self.cut, "wb") as file:
+            file.write(whole[: len(whole) // 2])
+        for image, error, why in (
+            ("sm_80.cubin", "CUDA_ERROR_NO_BINARY_FOR_GPU", "the cubin is for sm_80"),
+            ("app.ptx", "CUDA_ERROR_JIT_COMPILER_NOT_FOUND", "the code is PTX only"),
+            ("ptx.fatbin", "CUDA_ERROR_JIT_COMPILER_NOT_FOUND", "the code is PTX only"),
+            (self.cut, "CUDA_ERROR_INVALID_IMAGE", "lie outside the file's"),
+        ):
+            with self.subTest(image):
+                code, out, err = self.app(image)
+                self.assertEqual((code, out), (1, f"cuModuleLoad(&module, image): {error}\n"), err)
+                said = [line for line in err.splitlines() if line.startswith("iket-sim: ")]
+                self.assertEqual(len(said), 1, err)
+                self.assertIn(why, said[0])
+
+    def test_ctrl_c_ends_an_endless_kernel(self):
+        """To the whole group, as a terminal sends it, and to iket alone."""
+        for whole_group in (True, False):
+            with self.subTest(whole_group=whole_group):
+                running = subprocess.Popen(
+                    self.command(APP, self.image("marked.cubin"), "Endless"),
+                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+                    text=True)
+                self.assertEqual(running.stdout.readline(), "running\n")
+                if whole_group:
+                    os.killpg(running.pid, signal.SIGINT)
+                else:
+                    running.send_signal(signal.SIGINT)
+                said, _ = running.communicate(timeout=60)
+                self.assertEqual(running.returncode, 130, said)
+                self.check_endless()
+
+    def check_endless(self):
+        """What the warps of the endless kernel marked is there, and the file is whole."""
+        (capture,) = self.captures()
+        subprocess.run([IKET, "check", capture], stdout=subprocess.DEVNULL, check=True)
+        report = self.report(capture)
+        self.assertEqual([(mark["name"], mark["n"]) for mark in report["marks"]], [("begun", 4)])
+        self.assertEqual(report["trust"]["counters"]["warps_running"], 4)
+
+    def test_a_time_limit_ends_an_endless_kernel(self):
+        code, out, err = self.app("marked.cubin", "Endless", IKET_SIM_MAX_SECONDS="1")
+        self.assertEqual((code, out), (1, "running\ncuCtxSynchronize(): CUDA_ERROR_LAUNCH_TIMEOUT\n"), err)
+        self.assertIn("iket-sim: Endless: stopped after IKET_SIM_MAX_SECONDS\n", err)
+        self.check_endless()
+
+    def test_a_time_limit_that_is_none(self):
+        code, out, err = self.app("marked.cubin", IKET_SIM_MAX_SECONDS="abc")
+        self.assertEqual((code, out), (0, "done\n"), err)
+        self.assertEqual(err.count("IKET_SIM_MAX_SECONDS is 'abc', which is no positive number of "
+                                   "seconds; launches have no limit"), 1, err)
+
+    def test_two_processes(self):
+        line = f"'{APP}' '{self.image('marked.cubin')}' Work"
+        code, out, err = self.run_("sh", "-c", f"{line} & {line}; wait")
+        self.assertEqual((code, out), (0, "done\ndone\n"), err)
+        self.assertEqual(len(self.captures()), 2)
+        self.assertRegex(err, r"launches +2: 2 complete, 0 partial; 8 warps")
+
+    def test_a_fork_before_the_device_is_used(self):
+        code, out, err = self.app("marked.cubin", "Work", "fork-first")
+        self.assertEqual((code, out), (0, "done\ndone\n"), err)
+        self.assertEqual(len(self.captures()), 2)
+
+    def test_a_fork_after_the_device_was_used(self):
+        code, out, err = self.app("marked.cubin", "Work", "fork-late")
+        self.assertEqual(code, 0, err)
+        self.assertEqual(out, "cuInit(0): CUDA_ERROR_NOT_INITIALIZED\n"
+                              "the child ended with 1\ndone\n")
+        self.assertEqual(err.count("iket-sim: this process was forked from one that had used the "
+                                   "device"), 1, err)
+        self.assertEqual(len(self.captures()), 1)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,65 @@
+#include "export/formats.h"
+
+#include <fmt/format.h>
+
+#include "export/gzip.h"
+#include "export/perfetto.h"
+#include "export/trace_json.h"
+
+namespace iket::exporter {
+namespace {
+
+struct Format {
+  std::string_view name;
+  std::string_view help;
+  Result<void> (*write)(const trace::Model&, const Sink&, const WriteOptions&);
+};
+
+Result<void> Pftrace(const trace::Model& model, const Sink& sink, const WriteOptions& options) {
+  return WritePerfetto(model, sink,
+                       {.range_cycles = options.range_cycles, .progress = options.progress});
+}
+Result<void> TraceJson(const trace::Model& model, const Sink& sink, const WriteOptions& options) {
+  return WriteTraceJson(model, sink, options.progress);
+}
+// Any of them through gzip.
+template <auto kWrite>
+Result<void> Compressed(const trace::Model& model, const Sink& sink, const WriteOptions& options) {
+  GzipStream gzip(sink);
+  const Sink compress = [&gzip](std::string_view bytes) { return gzip.Write(bytes); };
+  if (auto written = kWrite(model, compress, options); !written) return written;
+  return gzip.Finish();
+}
+
+constexpr Format kFormats[] = {
+    {"pftrace", "for ui.perfetto.dev", Pftrace},
+    {"pftrace.gz", "the same, a fifth of the size", Compressed<Pftrace>},
+    {"trace.json", "the schema of run-iket", TraceJson},
+    {"trace.json.gz", "the same, compressed", Compressed<TraceJson>},
+};
+
+}  // namespace
+
+std::vector<std::string> FormatNames() {
+  std::vector<std::string> names;
+  for (const Format& format : kFormats) names.emplace_back(format.name);
+  return names;
+}
+
+std::string FormatHelp() {
+  std::string help;
+  for (const Format& format : kFormats) {
+    help += fmt::format("{}{}: {}", help.empty() ? "" : "; ", format.name, format.help);
+  }
+  return help;
+}
+
+Result<void> WriteAs(std::string_view name, const trace::Model& model, const Sink& sink,
+                     const WriteOptions& options) {
+  for (const Format& format : kFormats) {
+    if (format.name == name) return format.write(model, sink, options);
+  }
+  return Fail(ErrorKind::kUsage, "export: there is no format '{}'", name);
+}
+
+}  // namespace iket::exporter
