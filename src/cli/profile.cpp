@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <sstream>
 #include <vector>
 
 #include "cli/command.h"
@@ -20,7 +21,7 @@ namespace {
 struct Options {
   std::string output = "iket_output";
   bool clobber = false;
-  std::vector<std::string> exports = {"pftrace"};
+  std::string exports = "pftrace";  // formats, separated by commas
   uint64_t ring_bytes = 32 << 10;
   std::string device = "gpu";
   bool json = false;
@@ -30,6 +31,13 @@ uint64_t FileBytes(const std::string& path) {
   std::error_code ignored;
   const auto bytes = std::filesystem::file_size(path, ignored);
   return ignored ? 0 : bytes;
+}
+
+std::vector<std::string> Names(const std::string& list) {
+  std::vector<std::string> names;
+  std::istringstream text(list);
+  for (std::string name; std::getline(text, name, ',');) names.push_back(std::move(name));
+  return names;
 }
 
 // Reads, sums up and exports one capture. Problems are said, and end up in the exit code: one bad
@@ -44,7 +52,7 @@ int Finish(const std::string& capture, const Options& options, Summary& summary)
   summary.AddFile(capture, FileBytes(capture));
   int code = ReadCode(*loaded);
   if (loaded->model.warps.size() == 0) return code;
-  for (const std::string& format : options.exports) {
+  for (const std::string& format : Names(options.exports)) {
     if (format == "none") continue;
     const auto exported = ExportAs(format, loaded->model, ExportPath(capture, format), false);
     if (exported) {
@@ -136,9 +144,16 @@ void AddProfile(CLI::App& app, Run& run, const std::vector<std::string>& program
   sub->add_option("--export", options->exports,
                   "Formats to write beside the capture, or none. " + exporter::FormatHelp())
       ->type_name("LIST")
-      ->delimiter(',')
-      ->expected(1)
-      ->check(CLI::IsMember(formats).description(""))
+      ->check(CLI::Validator(
+          [formats](const std::string& list) {
+            for (const std::string& name : Names(list)) {
+              if (std::ranges::find(formats, name) != formats.end()) continue;
+              return fmt::format("there is no format '{}'; there are {}", name,
+                                 fmt::join(formats, ", "));
+            }
+            return std::string();
+          },
+          ""))
       ->capture_default_str();
   sub->add_option(
          "--ring", options->ring_bytes,

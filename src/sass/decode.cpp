@@ -120,6 +120,7 @@ class Printer {
   std::string Global(uint32_t uniform_at) const {
     const bool uniform = word_.is_uniform_form();
     const bool atomic = uniform_at == 64 && (Bits(71, 1) != 0 || Bits(70, 1) != 0);
+    // LDGSTS has another one at 44.
     const std::string offset = Bits(0, 12) == 0xfae ? Offset(32, 12) : Offset(40, 24);
     if (!uniform) return fmt::format("[{}{}]", R(24), offset);
     if (Bits(76, 1) != 0 || atomic)
@@ -189,6 +190,7 @@ class Printer {
         return Add(Swapped() ? R(64) : At32());
       case 'C':
         return Add(Swapped() ? At32() : R(64));
+      case 'W':  // in form 2 where X is in form 4, and so on
       case 'X':
         return Add(At32());
       case 'Z':  // DADD: a register stands at 64, everything else at 32
@@ -197,6 +199,8 @@ class Printer {
         return Add(Bits(9, 3) == 2 ? U(64) : UniformAt32());
       case 'F':
         return Add(Bits(9, 3) == 2 ? UniformAt32() : U(64));
+      case 'G':
+        return Add(U(64));
       case 'Y':
         return Add(UniformAt32());
       case 'p':

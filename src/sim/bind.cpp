@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "sass/decode.h"
+#include "sass/known_bits.h"
 #include "sim/warp.h"
 
 namespace iket::sim {
@@ -105,8 +106,10 @@ Op BindInstruction(const sass::Instruction& word, uint32_t index) {
   op.wait = control.wait;
   op.write_barrier = control.write_barrier;
   op.read_barrier = control.read_barrier;
+  // Handlers look at the modifiers of their row alone: no bit beside them may say something.
+  const bool whole = sass::UnknownBits(word) == sass::Instruction{};
   static const auto bind_any = Binder();
-  if (!bind_any(op, index) || op.run == nullptr) {
+  if (!bind_any(op, index) || !whole || op.run == nullptr) {
     op.run = Unsupported;
     op.guard_uniform = false;
   }

@@ -75,7 +75,8 @@ uint64_t Combine(Type type, Function function, uint64_t old, uint64_t value) {
     case Type::kF32:
       return Canonical(AsFloat(o32) + AsFloat(v32));
     case Type::kF64:
-      return AsBits(AsDouble(old) + AsDouble(value));
+      return CanonicalDouble(AsDouble(old) + AsDouble(value),
+                             std::isnan(AsDouble(old)) || std::isnan(AsDouble(value)));
     case Type::kF16x2:
       return MapHalves(o32, v32, [](uint16_t a, uint16_t b) {
         return HalfFromFloat(FloatFromHalf(a) + FloatFromHalf(b));
@@ -129,6 +130,22 @@ void AtomicAddresses(Warp& warp, const Op& op, uint64_t (&addresses)[kLanes]) {
   }
 }
 
+// Shared memory cannot do all that global memory can. Where an ATOM has a predicate it is done in
+// global memory alone, and the predicate says for which lanes; the program does the others itself.
+template <Space kSpace>
+uint32_t LanesToDo(Warp& warp, const Op& op, const uint64_t (&addresses)[kLanes]) {
+  const uint32_t predicate = Bits(op, 81, 3);
+  if (kSpace != Space::kGeneric || predicate == 7) return warp.exec;
+  uint32_t global = 0;
+  for (uint32_t i = 0; i < kLanes; ++i) {
+    const bool in_window =
+        addresses[i] - kSharedWindow < kWindowBytes || addresses[i] - kLocalWindow < kWindowBytes;
+    global |= uint32_t{!in_window} << i;
+  }
+  warp.WritePredicate(predicate, global);
+  return warp.exec & global;
+}
+
 // d = what was there; d may be RZ.
 template <Space kSpace>
 void DoAtomic(Warp& warp, const Op& op) {
@@ -136,9 +153,12 @@ void DoAtomic(Warp& warp, const Op& op) {
   const bool wide = IsWide(how.type);
   uint64_t addresses[kLanes];
   AtomicAddresses<kSpace>(warp, op, addresses);
+  const uint32_t lanes = LanesToDo<kSpace>(warp, op, addresses);
   const Wide b = WideRow(warp, op.b.row), c = WideRow(warp, op.c.row);
   LaneWords low, high;
-  for (uint32_t mask = warp.exec; mask != 0; mask &= mask - 1) {
+  low.v.fill(0);
+  high.v.fill(0);
+  for (uint32_t mask = lanes; mask != 0; mask &= mask - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(mask));
     std::byte* const at = Access(warp, kSpace, lane, addresses[lane], wide ? 8 : 4, true);
     if (at == nullptr) return;
@@ -157,7 +177,7 @@ void DoAtomic(Warp& warp, const Op& op) {
   if (wide) warp.Write(op.d + 1u, high);
 }
 
-// ATOM.CAST and ATOMS.CAST: compares and swaps, and says in d whether it did.
+// ATOMS.CAST, ATOM.CAST: compares and swaps, and says in d whether it did.
 template <Space kSpace>
 void DoCast(Warp& warp, const Op& op) {
   const bool wide = IsWide(AtomicOf(op).type);
@@ -236,7 +256,11 @@ void Bind(Op& op, bool is_float, uint32_t function_bits, bool has_result) {
   const uint32_t function = Bits(op, 87, function_bits);
   if (!(is_float ? FloatType(op, type) : IntegerType(op, type))) return;
   if (function > 8 || (is_float && function != 0)) return;
-  if (kSpace != Space::kShared && op.word.is_uniform_form() && !Bit(op, 71)) return;
+  const bool counts = function == 3 || function == 4;  // INC, DEC: of unsigned words
+  if (counts && type != Type::kU32) return;
+  if (kSpace == Space::kGlobal && has_result && Bits(op, 81, 3) != 7) return;
+  // A sum of floats is none of shared memory's: it has the predicate that says so.
+  if (kSpace == Space::kGeneric && is_float && Bits(op, 81, 3) == 7) return;
   Set(op, type, static_cast<Function>(function), DoAtomic<kSpace>);
 }
 template <Space kSpace>
@@ -248,9 +272,9 @@ void BindCompare(Op& op) {
   op.c = {.row = SourceRow(Bits(op, 64, 8))};
   Type type{};
   if (op.word.is_uniform_form() || !IntegerType(op, type)) return;
-  const bool casts = Bit(op, 87);
-  if (casts && kSpace == Space::kGlobal) return;
-  Set(op, type, Function::kCompare, casts ? DoCast<kSpace> : DoAtomic<kSpace>);
+  const bool cast = Bit(op, 87), predicate = kSpace != Space::kShared && Bits(op, 81, 3) != 7;
+  if (predicate && (cast || kSpace == Space::kGlobal)) return;
+  Set(op, type, Function::kCompare, cast ? DoCast<kSpace> : DoAtomic<kSpace>);
 }
 
 }  // namespace

@@ -141,9 +141,9 @@ bool IKET_SIM_ISA::BindBarrier(Op& op) {
     case 0x51d:
       op.b = {.row = SourceRow(Bits(op, 32, 8))};
       if (op.word.opcode() == 0xb1d || op.word.opcode() == 0x31d) {
-        op.run = Bits(op, 77, 2) == kReduce   ? BarReduce
-                 : Bits(op, 77, 2) <= kArrive ? Bar
-                                              : nullptr;
+        const uint32_t function = Bits(op, 74, 2);  // of a reduction: POPC, AND, OR
+        if (Bits(op, 77, 2) == kReduce && function != 3) op.run = BarReduce;
+        if (Bits(op, 77, 2) <= kArrive && function == 0) op.run = Bar;
       }
       return true;
     case 0x31c:
@@ -152,6 +152,7 @@ bool IKET_SIM_ISA::BindBarrier(Op& op) {
       op.run = B2r;
       return true;
     case 0x5b2:
+      op.guard_uniform = true;
       op.d = static_cast<uint16_t>(Bits(op, 16, 6));
       op.a = static_cast<uint16_t>(Bits(op, 24, 6));
       op.b = {.kind = Operand::Kind::kUniform, .row = static_cast<uint16_t>(Bits(op, 32, 6))};

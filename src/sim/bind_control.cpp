@@ -83,7 +83,7 @@ void CallRelativeRegister(Warp& warp, const Op& op) {
 }
 // LEPC: an address near the instruction.
 void Lepc(Warp& warp, const Op& op) {
-  const uint64_t address = warp.launch->code_base + uint64_t{op.target} * sass::kInstructionBytes;
+  const uint64_t address = warp.launch->code_base + static_cast<uint64_t>(op.immediate);
   LaneWords low, high;
   low.v.fill(static_cast<uint32_t>(address));
   high.v.fill(static_cast<uint32_t>(address >> 32));
@@ -184,9 +184,15 @@ void Trap(Warp& warp, const Op&) {
   warp.Raise(Fault::Kind::kTrap, warp.FirstLane(), 0, "the kernel trapped");
 }
 
+// Where no code is, the warp faults when it gets there.
+constexpr uint32_t kNowhere = 0xffffffff;
+uint32_t IndexAt(int64_t address) {
+  if (address < 0 || address % sass::kInstructionBytes != 0) return kNowhere;
+  const int64_t index = address / sass::kInstructionBytes;
+  return index < kNowhere ? static_cast<uint32_t>(index) : kNowhere;
+}
 uint32_t RelativeIndex(const Op& op, uint32_t index) {
-  const int64_t target = sass::RelativeTarget(op.word, uint64_t{index} * sass::kInstructionBytes);
-  return static_cast<uint32_t>(target / int64_t{sass::kInstructionBytes});
+  return IndexAt(sass::RelativeTarget(op.word, uint64_t{index} * sass::kInstructionBytes));
 }
 // The signed displacement, in bytes, of a jump that adds a register to it.
 int64_t Displacement(const Op& op) {
@@ -208,9 +214,11 @@ bool IKET_SIM_ISA::BindControl(Op& op, uint32_t index) {
     case 0x947: {
       op.target = RelativeIndex(op, index);
       const uint32_t mode = Bits(op, 32, 2);
-      if (mode == 0 && !word.is_uniform_form()) op.run = Bra;
-      if (mode == 1 && Bit(op, 84)) op.run = BraAny;
-      if (mode == 2 && word.is_uniform_form()) op.run = BraDiv;
+      // .U and .DIV are known without a predicate of their own.
+      if (mode != 0 && Bits(op, 87, 4) != 7) return true;
+      if (mode == 0 && !Bit(op, 84) && !word.is_uniform_form()) op.run = Bra;
+      if (mode == 1 && Bit(op, 84) && !word.is_uniform_form()) op.run = BraAny;
+      if (mode == 2 && !Bit(op, 84) && word.is_uniform_form()) op.run = BraDiv;
       return true;
     }
     case 0x949:
@@ -237,18 +245,14 @@ bool IKET_SIM_ISA::BindControl(Op& op, uint32_t index) {
     case 0x950:
       op.a = SourceRow(Bits(op, 24, 8));
       // RET.ABS: the address in the registers. RET.REL: relative to the image's start.
-      if (Bit(op, 85)) {
-        op.run = CallRegister;
-        op.immediate = 0;
-      } else {
-        op.run = CallRelativeRegister;
-        op.immediate = Displacement(op);
-      }
+      op.immediate = Displacement(op);
+      op.run = Bit(op, 85) ? CallRegister : CallRelativeRegister;
       return true;
     case 0x94e:
       op.d = TargetRow(Bits(op, 16, 8));
-      // The displacement, in bytes, stands at bit 24.
-      op.target = index + 1 + static_cast<uint32_t>(static_cast<int64_t>(word.low) >> 28);
+      // The displacement, in bytes, stands at bits 24..81.
+      op.immediate = (uint64_t{index} + 1) * sass::kInstructionBytes +
+                     (static_cast<int64_t>((word.low >> 24 | word.high << 40) << 6) >> 6);
       op.run = Lepc;
       return true;
     case 0x945:

@@ -11,11 +11,10 @@
 namespace iket::sim {
 namespace {
 
-uint32_t DoubleBytes(const Op& op) { return Bits(op, 75, 2); }  // log2 of the result's bytes
+uint32_t DoubleBytes(const Op& op) {
+  return Bits(op, 75, 2);
+}  // log2 of the result's bytes; 0: bf16
 uint32_t SourceBytes(const Op& op) { return Bits(op, 84, 2); }  // log2 of the source's bytes
-// bf16 stands as a kind of its own, above the sizes.
-bool ToBfloat(const Op& op) { return Bits(op, 75, 3) == 4; }
-bool FromBfloat(const Op& op) { return Bits(op, 84, 3) == 4; }
 
 struct Change {
   bool absolute, negate;
@@ -161,7 +160,10 @@ void Frnd(Warp& warp, const Op& op) {
   LaneWords low, high;
   for (uint32_t i = 0; i < kLanes; ++i) {
     const double v = RoundToInteger(change(SourceDouble(op, b.low[i], b.high[i], flush)), mode);
-    const uint64_t bits = size == 3 ? AsBits(v) : Canonical(static_cast<float>(v));
+    constexpr uint64_t kQuiet = uint64_t{1} << 51;
+    const uint64_t bits = size != 3 ? Canonical(static_cast<float>(v))
+                          : v != v  ? AsBits(v) | kQuiet
+                                    : AsBits(v);
     low.v[i] = static_cast<uint32_t>(bits);
     high.v[i] = static_cast<uint32_t>(bits >> 32);
   }
@@ -172,59 +174,78 @@ void Frnd(Warp& warp, const Op& op) {
 // F2FP.PACK_AB to fp16 or bf16: a becomes the high half, b the low one.
 template <uint16_t (*kNarrow)(float)>
 void F2fp(Warp& warp, const Op& op) {
-  const uint32_t flip = Bits(op, 9, 3) != 4 && Bit(op, 63) ? 0x80000000u : 0;
-  const uint32_t flip_a = Bit(op, 72) ? 0x80000000u : 0;
-  MapAB(warp, op, [=](uint32_t a, uint32_t b) {
-    return uint32_t{kNarrow(AsFloat(a ^ flip_a))} << 16 | kNarrow(AsFloat(b ^ flip));
+  MapAB(warp, op, [](uint32_t a, uint32_t b) {
+    return uint32_t{kNarrow(AsFloat(a))} << 16 | kNarrow(AsFloat(b));
   });
 }
 
-bool BindSource(Op& op) {
-  op.latency = Latency::kMath;
-  if (!BindAlu(op)) return false;
-  return true;
+// What bits 60 and 61 say of a source narrower than a register: which part of it. Known of
+// registers and their like; wider sources have none.
+bool PartIsKnown(const Op& op, uint32_t parts) {
+  if (Bits(op, 9, 3) == 4) return parts == 1;
+  return Bits(op, 60, 2) < parts;
+}
+
+bool BindF2f(Op& op) {
+  const uint32_t to = Bits(op, 75, 3), from = Bits(op, 84, 3), rounding = Bits(op, 78, 2);
+  const bool narrow = to == 1 || to == 4;  // fp16, bf16: to nearest, or toward zero
+  return BindAlu(op) && to != from && (narrow || to == 2 || to == 3) && from >= 1 && from <= 3 &&
+         PartIsKnown(op, from == 1 ? 2 : 1) && (!narrow || rounding == 0 || rounding == 3);
+}
+bool BindF2i(Op& op) {
+  const uint32_t from = Bits(op, 84, 3);
+  // Flushing is a matter of fp32.
+  return BindAlu(op) && DoubleBytes(op) >= 2 && from >= 1 && from <= 4 &&
+         PartIsKnown(op, from == 1 || from == 4 ? 2 : 1) && (from == 2 || !Bit(op, 80));
+}
+bool BindI2f(Op& op) {
+  const uint32_t to = Bits(op, 75, 3), from = Bits(op, 84, 3);
+  return BindAlu(op) && to >= 1 && to <= 3 && from <= 3 &&
+         PartIsKnown(op, from == 0   ? 4
+                         : from == 1 ? 2
+                                     : 1) &&
+         (to != 1 || (from != 3 && Bits(op, 78, 2) == 0));
+}
+bool BindFrnd(Op& op) {
+  const uint32_t size = Bits(op, 84, 3);
+  return BindAlu(op) && size == Bits(op, 75, 3) && (size == 2 || (size == 3 && !Bit(op, 80)));
 }
 
 }  // namespace
 
 bool IKET_SIM_ISA::BindConvert(Op& op) {
-  switch (op.word.base_opcode()) {
+  const uint32_t base = op.word.base_opcode();
+  if ((base >= 0x104 && base <= 0x107) || (base >= 0x110 && base <= 0x113)) {
+    op.latency = Latency::kMath;
+  }
+  switch (base) {
     case 0x104:
     case 0x110:
-      // To narrower than float: to nearest, or toward zero.
-      if (BindSource(op) && (ToBfloat(op) || (DoubleBytes(op) != 0 && !Bit(op, 77))) &&
-          SourceBytes(op) != 0 && !Bit(op, 86) &&
-          (DoubleBytes(op) >= 2 || Bits(op, 78, 2) == 0 || Bits(op, 78, 2) == 3)) {
-        op.run = F2f;
-      }
+      if (BindF2f(op)) op.run = F2f;
       return true;
     case 0x105:
     case 0x111:
-      if (BindSource(op) && DoubleBytes(op) >= 2 &&
-          (FromBfloat(op) || (SourceBytes(op) != 0 && !Bit(op, 86)))) {
-        op.run = F2i;
-      }
+      if (BindF2i(op)) op.run = F2i;
       return true;
     case 0x106:
     case 0x112:
-    case 0x045:  // I2FP
-      if (BindSource(op) && DoubleBytes(op) != 0 && !Bit(op, 77) && !Bit(op, 86) &&
-          (SourceBytes(op) < 2 || Bits(op, 9, 3) == 4 || Bits(op, 60, 2) == 0) &&
-          !(DoubleBytes(op) == 1 && (Bits(op, 78, 2) != 0 || SourceBytes(op) == 3))) {
+      if (BindI2f(op)) op.run = I2f;
+      return true;
+    case 0x045: {  // I2FP.F32 of 32 bits, to nearest or toward zero
+      const uint32_t rounding = Bits(op, 78, 2);
+      if (Bits(op, 75, 3) == 2 && Bits(op, 84, 3) == 2 && (rounding == 0 || rounding == 3) &&
+          BindI2f(op)) {
         op.run = I2f;
       }
-      if (op.word.base_opcode() == 0x045) op.latency = Latency::kNone;
       return true;
+    }
     case 0x107:
     case 0x113:
-      if (BindSource(op) && SourceBytes(op) >= 2 && SourceBytes(op) == DoubleBytes(op)) {
-        op.run = Frnd;
-      }
+      if (BindFrnd(op)) op.run = Frnd;
       return true;
     case 0x03e:
       // Bit 76: bf16. Bits 79 and 80: toward zero, or neither.
-      if (BindAlu(op) && Bits(op, 73, 3) == 0 && Bits(op, 77, 2) == 0 && Bits(op, 81, 6) == 0 &&
-          (Bits(op, 79, 2) == 0 || Bits(op, 79, 2) == 3)) {
+      if (BindAlu(op) && (Bits(op, 79, 2) == 0 || Bits(op, 79, 2) == 3)) {
         const bool truncate = Bit(op, 79);
         op.run = Bit(op, 76) ? (truncate ? F2fp<BfloatTowardZero> : F2fp<BfloatFromFloat>)
                              : (truncate ? F2fp<HalfTowardZero> : F2fp<HalfFromFloat>);

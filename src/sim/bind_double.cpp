@@ -38,12 +38,6 @@ Sources SourcesOf(Warp& warp, const Op& op, WideScratch& sb, WideScratch& sc) {
           Source(WordsOf(warp, op.b, sb), swapped ? abs64 : abs32, swapped ? neg64 : neg32),
           Source(WordsOf(warp, op.c, sc), swapped ? abs32 : abs64, swapped ? neg32 : neg64)};
 }
-// A NaN that comes in goes out as the positive quiet one; one that arises here is negative. So an
-// H200 does it with the one NaN that the corpus has; payloads are not kept.
-uint64_t CanonicalDouble(double value, double a, double b, double c) {
-  if (value == value) return AsBits(value);
-  return a != a || b != b || c != c ? 0x7ff8000000000000 : 0xfff8000000000000;
-}
 // Which of b and c the operation has; what stands in their place in the word is not looked at.
 template <bool kHasB, bool kHasC, typename F>
 void Doubles(Warp& warp, const Op& op, F f) {
@@ -54,7 +48,8 @@ void Doubles(Warp& warp, const Op& op, F f) {
   for (uint32_t i = 0; i < kLanes; ++i) {
     const volatile double value = f(s.a[i], s.b[i], s.c[i]);
     const uint64_t bits =
-        CanonicalDouble(value, s.a[i], kHasB ? s.b[i] : 0.0, kHasC ? s.c[i] : 0.0);
+        CanonicalDouble(value, std::isnan(s.a[i]) || (kHasB && std::isnan(s.b[i])) ||
+                                   (kHasC && std::isnan(s.c[i])));
     low.v[i] = static_cast<uint32_t>(bits);
     high.v[i] = static_cast<uint32_t>(bits >> 32);
   }
@@ -110,7 +105,10 @@ bool IKET_SIM_ISA::BindDouble(Op& op) {
       return true;
     case 0x02a:
       // MIN and MAX (0 and 15) are known with AND.
-      if (BindAlu(op) && (Bits(op, 74, 2) == 0 || (Bits(op, 76, 4) + 1) % 16 > 1)) op.run = Dsetp;
+      if (BindAlu(op) && Bits(op, 74, 2) != 3 &&
+          (Bits(op, 74, 2) == 0 || (Bits(op, 76, 4) + 1) % 16 > 1)) {
+        op.run = Dsetp;
+      }
       return true;
     case 0x02b:
       if (BindAlu(op)) op.run = Dfma;

@@ -229,10 +229,10 @@ bool IKET_SIM_ISA::BindFloat(Op& op) {
       if (BindAlu(op) && !Bit(op, 82)) op.run = Fmnmx;
       return true;
     case 0x00b:
-      if (BindAlu(op)) op.run = Fsetp;
+      if (BindAlu(op) && Bits(op, 74, 2) != 3) op.run = Fsetp;
       return true;
     case 0x00a:
-      if (BindAlu(op)) op.run = Fset;
+      if (BindAlu(op) && Bits(op, 74, 2) != 3) op.run = Fset;
       return true;
     case 0x008:
       if (BindAlu(op)) op.run = Fsel;

@@ -69,7 +69,7 @@ inline float SumOf(float x, float y, float z) {
   if constexpr (kSum == Sum::kAdd) return x + y;
   if constexpr (kBfloat) {
     const double product = double{x} * double{y};
-    return StickyFloat(kSum == Sum::kFma ? product + double{z} : product);
+    return StickyFloat(kSum == Sum::kFma ? StickySum(product, double{z}) : product);
   }
   if constexpr (kSum == Sum::kMul) return x * y;
   const float product = x * y, sum = product + z, part = sum - product;
@@ -217,33 +217,39 @@ void Hmnmx2(Warp& warp, const Op& op) {
   warp.Write(op.d, out);
 }
 
+// Which halves of a register are meant: 1 is none of the ways (of the second operand of HFMA2:
+// fp32).
+bool SwizzlesAreKnown(const Op& op) {
+  const uint32_t form = Bits(op, 9, 3);
+  const bool immediate = form == 2 || form == 4;
+  return Bits(op, 74, 2) != 1 && (immediate || Bits(op, 60, 2) != 1);
+}
+
 }  // namespace
 
 bool IKET_SIM_ISA::BindHalf(Op& op) {
-  // Not known: flushing (80), ReLU (79), and float results of products.
-  const bool plain = !Bit(op, 80) && !Bit(op, 79) && !Bit(op, 76);
   switch (op.word.base_opcode()) {
     case 0x030:
-      if (BindAlu(op) && plain) op.run = HalvesFor<Sum::kAdd>(op);
+      // Not known: a float result that saturates.
+      if (BindAlu(op) && SwizzlesAreKnown(op) && !(Bit(op, 77) && Bit(op, 78))) {
+        op.run = HalvesFor<Sum::kAdd>(op);
+      }
       return true;
     case 0x031:
     case 0x035:  // HFMA2.MMA
-      // Bit 86 picks H0_NH1 of b.
-      if (BindAlu(op) && plain && !Bit(op, 78) && !Bit(op, 86)) op.run = FmaFor(op);
+      if (BindAlu(op) && SwizzlesAreKnown(op) && Bits(op, 81, 2) != 1) op.run = FmaFor(op);
       return true;
     case 0x032:
-      if (BindAlu(op) && plain && !Bit(op, 78)) op.run = HalvesFor<Sum::kMul>(op);
+      if (BindAlu(op) && SwizzlesAreKnown(op)) op.run = HalvesFor<Sum::kMul>(op);
       return true;
     case 0x033:
-    case 0x034: {
-      const bool is_set = op.word.base_opcode() == 0x033;
-      if (BindAlu(op) && !Bit(op, 80) && !Bit(op, 64)) {
-        op.run = is_set ? Hset2 : Hsetp2;
+    case 0x034:
+      if (BindAlu(op) && SwizzlesAreKnown(op) && Bits(op, 69, 2) != 3) {
+        op.run = op.word.base_opcode() == 0x033 ? Hset2 : Hsetp2;
       }
       return true;
-    }
     case 0x040:
-      if (BindAlu(op) && Bits(op, 78, 3) == 0 && !Bit(op, 82)) op.run = Hmnmx2;
+      if (BindAlu(op) && SwizzlesAreKnown(op)) op.run = Hmnmx2;
       return true;
     default:
       return false;

@@ -79,13 +79,11 @@ void Viadd(Warp& warp, const Op& op) {
 void Imad(Warp& warp, const Op& op) {
   MapABC(warp, op, [](uint32_t a, uint32_t b, uint32_t c) { return a * b + c; });
 }
-// With negated operands, or a carry in.
+// With the third operand negated, or a carry in.
 void ImadFull(Warp& warp, const Op& op) {
   const uint32_t form = Bits(op, 9, 3);
   const bool swapped = form == 2 || form == 3 || form == 7;
-  const bool at32 = form != 2 && form != 4 && Bit(op, 63), at64 = Bit(op, 75);
-  const uint32_t nb = (swapped ? at64 : at32) != Bit(op, 72) ? ~0u : 0;
-  const uint32_t nc = (swapped ? at32 : at64) ? ~0u : 0;
+  const uint32_t nc = (swapped ? form != 2 && Bit(op, 63) : Bit(op, 75)) ? ~0u : 0;
   const bool extended = Bit(op, 74);
   const uint32_t carry = extended ? PredicateAt(warp, op, 87) : 0;
   LaneWords sb, sc, out;
@@ -94,7 +92,7 @@ void ImadFull(Warp& warp, const Op& op) {
   const uint32_t* const c = warp.Words(op.c, sc);
   for (uint32_t i = 0; i < kLanes; ++i) {
     const uint32_t third = extended ? c[i] ^ nc : (c[i] ^ nc) - nc;
-    out.v[i] = a[i] * ((b[i] ^ nb) - nb) + third + (carry >> i & 1);
+    out.v[i] = a[i] * b[i] + third + (carry >> i & 1);
   }
   warp.Write(op.d, out);
 }
@@ -179,15 +177,7 @@ void ImadHigh(Warp& warp, const Op& op) {
   warp.Write(op.d, high);
   warp.WritePredicate(Bits(op, 81, 3), over);
 }
-void Uimad(Warp& warp, const Op& op) {
-  const uint32_t form = Bits(op, 9, 3);
-  const bool at32 = form == 1 && Bit(op, 63), at64 = Bit(op, 75);
-  const bool not_b = form == 2 ? at64 : at32, not_c = form == 2 ? at32 : at64;
-  uint32_t b = warp.Scalar(op.b), c = warp.Scalar(op.c);
-  if (not_b) b = 0 - b;
-  if (not_c) c = 0 - c;
-  warp.WriteUniform(op.d, warp.uniform[op.a] * b + c);
-}
+// The uniform twins; the third operand as 64 bits, or as 32.
 uint64_t UniformWide(Warp& warp, const Operand& operand, bool is_signed) {
   const uint32_t low = warp.Scalar(operand);
   if (operand.kind == Operand::Kind::kImmediate) {
@@ -195,18 +185,31 @@ uint64_t UniformWide(Warp& warp, const Operand& operand, bool is_signed) {
   }
   return uint64_t{warp.ScalarHigh(operand)} << 32 | low;
 }
-template <bool kSigned>
-void UimadWide(Warp& warp, const Op& op) {
-  const uint64_t sum =
-      Product<kSigned>(warp.uniform[op.a], warp.Scalar(op.b)) + UniformWide(warp, op.c, kSigned);
-  warp.WriteUniform(op.d, static_cast<uint32_t>(sum));
-  warp.WriteUniform(op.d == 63 ? 63u : op.d + 1u, static_cast<uint32_t>(sum >> 32));
+uint64_t UniformThird(const Op& op, uint64_t third) {
+  const bool negated = Bits(op, 9, 3) != 2 && Bit(op, 75);
+  return !negated ? third : Bit(op, 74) ? ~third : 0 - third;
+}
+bool UniformCarry(const Warp& warp, const Op& op) {
+  return Bit(op, 74) && UniformPredicateAt(warp, op, 87);
+}
+void Uimad(Warp& warp, const Op& op) {
+  const uint64_t third = UniformThird(op, warp.Scalar(op.c));
+  warp.WriteUniform(op.d, static_cast<uint32_t>(warp.uniform[op.a] * warp.Scalar(op.b) + third +
+                                                (UniformCarry(warp, op) ? 1 : 0)));
 }
 template <bool kSigned>
-void UimadHigh(Warp& warp, const Op& op) {
-  const uint64_t sum =
-      Product<kSigned>(warp.uniform[op.a], warp.Scalar(op.b)) + UniformWide(warp, op.c, kSigned);
-  warp.WriteUniform(op.d, static_cast<uint32_t>(sum >> 32));
+uint64_t UniformProductSum(Warp& warp, const Op& op) {
+  const unsigned __int128 sum =
+      static_cast<unsigned __int128>(Product<kSigned>(warp.uniform[op.a], warp.Scalar(op.b))) +
+      UniformThird(op, UniformWide(warp, op.c, kSigned)) + (UniformCarry(warp, op) ? 1 : 0);
+  warp.WriteUniformPredicate(Bits(op, 81, 3), (sum >> 64 & 1) != 0);
+  return static_cast<uint64_t>(sum);
+}
+template <bool kSigned>
+void UimadWide(Warp& warp, const Op& op) {
+  const uint64_t sum = UniformProductSum<kSigned>(warp, op);
+  warp.WriteUniform(op.d, static_cast<uint32_t>(sum));
+  warp.WriteUniform(op.d == 63 ? 63u : op.d + 1u, static_cast<uint32_t>(sum >> 32));
 }
 
 // ---- comparison --------------------------------------------------------------------------------
@@ -378,6 +381,13 @@ void I2iSaturate(Warp& warp, const Op& op) {
   });
 }
 
+// What the carry out of a product plus a negated number would be has not been seen.
+bool CarryIsKnown(const Op& op) {
+  const uint32_t form = Bits(op, 9, 3);
+  const bool negated = form == 3 || form == 7 ? Bit(op, 63) : form != 2 && Bit(op, 75);
+  return !negated || Bits(op, 81, 3) == 7;
+}
+
 }  // namespace
 
 bool IKET_SIM_ISA::BindInteger(Op& op) {
@@ -396,20 +406,22 @@ bool IKET_SIM_ISA::BindInteger(Op& op) {
       return true;
     case 0x024: {
       if (!BindAlu(op)) return true;
-      const bool plain =
-          !Bit(op, 72) && !Bit(op, 75) && !Bit(op, 74) && (form == 4 || form == 2 || !Bit(op, 63));
+      const bool plain = !Bit(op, 75) && !Bit(op, 74) && (form == 4 || form == 2 || !Bit(op, 63));
       op.run = plain ? Imad : ImadFull;
       return true;
     }
     case 0x025:
-      if (BindAlu(op) && !Bit(op, 72))
+      if (form != 2 && BindAlu(op) && CarryIsKnown(op)) {
         op.run = is_signed ? ImadWideFor<true>(op) : ImadWideFor<false>(op);
+      }
       return true;
     case 0x027:
-      if (BindAlu(op) && !Bit(op, 72)) op.run = is_signed ? ImadHigh<true> : ImadHigh<false>;
+      if (form != 2 && BindAlu(op) && CarryIsKnown(op)) {
+        op.run = is_signed ? ImadHigh<true> : ImadHigh<false>;
+      }
       return true;
     case 0x00c:
-      if (BindAlu(op)) op.run = is_signed ? Isetp<true> : Isetp<false>;
+      if (BindAlu(op) && Bits(op, 74, 2) != 3) op.run = is_signed ? Isetp<true> : Isetp<false>;
       return true;
     case 0x017:
       if (BindAlu(op)) op.run = is_signed ? Imnmx<true> : Imnmx<false>;
@@ -450,7 +462,7 @@ bool IKET_SIM_ISA::BindInteger(Op& op) {
       if (BindAlu(op)) op.run = Iabs;
       return true;
     case 0x026:
-      if (BindAlu(op) && !Bit(op, 75)) op.run = Bit(op, 76) ? Idp2 : Idp4;
+      if (form != 4 && BindAlu(op)) op.run = Bit(op, 76) ? Idp2 : Idp4;
       return true;
     case 0x038:
       op.latency = Latency::kMath;
@@ -462,20 +474,17 @@ bool IKET_SIM_ISA::BindInteger(Op& op) {
       if (BindUniformAlu(op)) op.run = Uiadd3;
       return true;
     case 0x0a4:
-      if (BindUniformAlu(op) && !Bit(op, 74)) op.run = Uimad;
+      if (BindUniformAlu(op)) op.run = Uimad;
       return true;
     case 0x0a5:
-      if (BindUniformAlu(op) && !Bit(op, 74) && !Bit(op, 75)) {
+      if (BindUniformAlu(op) && CarryIsKnown(op)) {
         op.run = is_signed ? UimadWide<true> : UimadWide<false>;
       }
       return true;
-    case 0x0a7:
-      if (BindUniformAlu(op) && !Bit(op, 74) && !Bit(op, 75)) {
-        op.run = is_signed ? UimadHigh<true> : UimadHigh<false>;
-      }
-      return true;
     case 0x08c:
-      if (BindUniformAlu(op)) op.run = is_signed ? Uisetp<true> : Uisetp<false>;
+      if (BindUniformAlu(op) && Bits(op, 74, 2) != 3) {
+        op.run = is_signed ? Uisetp<true> : Uisetp<false>;
+      }
       return true;
     default:
       return false;

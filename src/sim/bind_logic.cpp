@@ -177,7 +177,9 @@ void FloLanes(Warp& warp, const Op& op) {
   warp.WritePredicate(Bits(op, 81, 3), found);
 }
 void Uflo(Warp& warp, const Op& op) {
-  warp.WriteUniform(op.d, Flo(op, warp.Scalar(op.b) ^ (NotB(op) ? ~0u : 0)));
+  const uint32_t place = Flo(op, warp.Scalar(op.b) ^ (NotB(op) ? ~0u : 0));
+  warp.WriteUniform(op.d, place);
+  warp.WriteUniformPredicate(Bits(op, 81, 3), place != ~0u);
 }
 inline uint32_t Reverse(uint32_t v) {
   v = (v >> 1 & 0x55555555) | (v & 0x55555555) << 1;
@@ -386,7 +388,7 @@ bool IKET_SIM_ISA::BindLogic(Op& op) {
       if (op.word.opcode() == 0x89c) op.run = Uplop3;
       return true;
     case 0x003:
-      if (BindAlu(op) && op.word.opcode() == 0x803) op.run = P2r;
+      if (BindAlu(op) && op.word.opcode() == 0x803 && Bits(op, 32, 32) <= 0x7f) op.run = P2r;
       return true;
     case 0x083:
       op.guard_uniform = true;
@@ -395,7 +397,7 @@ bool IKET_SIM_ISA::BindLogic(Op& op) {
       if (op.word.opcode() == 0x883) op.run = Up2ur;
       return true;
     case 0x004:
-      if (BindAlu(op) && op.word.opcode() == 0x804) op.run = R2p;
+      if (BindAlu(op) && op.word.opcode() == 0x804 && Bits(op, 32, 32) <= 0x7f) op.run = R2p;
       return true;
     default:
       return false;

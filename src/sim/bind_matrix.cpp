@@ -272,6 +272,7 @@ LaneWords Exchanged(const LaneWords& matrix) {
 // LDSM: matrices of 8 rows of 16 bytes; lane 8 m + r says where row r of matrix m is. Four
 // neighbouring lanes get a row.
 void Ldsm(Warp& warp, const Op& op) {
+  if (!IsWhole(warp)) return;
   const uint32_t count = 1u << Bits(op, 72, 2);
   const bool transposed = Bits(op, 78, 2) == 1;
   // All is read before anything is written: the addresses may stand in a register of the result.
@@ -286,6 +287,7 @@ void Ldsm(Warp& warp, const Op& op) {
   }
 }
 void Stsm(Warp& warp, const Op& op) {
+  if (!IsWhole(warp)) return;
   const uint32_t count = 1u << Bits(op, 72, 2);
   const bool transposed = Bits(op, 78, 2) == 1;
   for (uint32_t m = 0; m < count; ++m) {

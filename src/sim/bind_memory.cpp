@@ -165,7 +165,9 @@ void Store(Warp& warp, const Op& op) {
 }
 
 // LDGSTS: from global memory to shared memory; done at once, so that waiting for it is no work.
-// Lanes that its predicate leaves out get zeros.
+// Lanes that its predicate leaves out get zeros. With .ZFILL an address that is k bytes past a
+// multiple of the size means that only the first size - k bytes from there are copied, and zeros
+// behind them: so the compiler says how many bytes cp.async shall read.
 void Ldgsts(Warp& warp, const Op& op) {
   // The shared address stands in the register at 16, with an offset at 44; the global one in the
   // pair at 24, with an offset at 32.
@@ -173,13 +175,15 @@ void Ldgsts(Warp& warp, const Op& op) {
   const Wide from = WideRow(warp, op.a);
   const uint32_t size = SizeOf(Bits(op, 73, 3));
   const uint32_t copied = PredicateAt(warp, op, 87);
-  const auto ahead = static_cast<uint64_t>(static_cast<int32_t>(Bits(op, 32, 12) << 20) >> 20);
+  const bool fills = Bit(op, 82);
+  const auto source_offset =
+      static_cast<uint64_t>(int64_t{static_cast<int32_t>(Bits(op, 32, 12) << 20) >> 20});
   uint64_t targets[kLanes], sources[kLanes];
   for (uint32_t i = 0; i < kLanes; ++i) {
     targets[i] = to[i] + static_cast<uint32_t>(op.immediate);
-    sources[i] = from[i] + ahead;
+    sources[i] = from[i] + source_offset;
   }
-  if ((warp.exec & ~copied) == 0) {
+  if (!fills && (warp.exec & ~copied) == 0) {
     const Span target = SpanOf<Space::kShared>(warp, targets, size, true);
     const Span source = SpanOf<Space::kGlobal>(warp, sources, size, false);
     if (size == 16 && target.host != nullptr && source.host != nullptr) {
@@ -199,9 +203,13 @@ void Ldgsts(Warp& warp, const Op& op) {
       std::memset(target, 0, size);
       continue;
     }
-    const std::byte* const source = Access(warp, Space::kGlobal, lane, sources[lane], size, false);
+    const uint64_t address = sources[lane];
+    const uint64_t missing = fills ? address & (size - 1) : 0;
+    const std::byte* const source =
+        Access(warp, Space::kGlobal, lane, address - missing, size, false);
     if (source == nullptr) return;
-    std::memcpy(target, source, size);
+    std::memcpy(target, source, size - missing);
+    std::memset(target + size - missing, 0, missing);
   }
 }
 
@@ -211,15 +219,16 @@ void Fence(Warp& warp, const Op&) {
 }
 void Nothing(Warp&, const Op&) {}
 
-// QSPC: which space a generic address is of. The space asked for: 0 global, 1 local, 2 shared, 3
-// shared memory of a cluster, which is one CTA here.
+// QSPC: which space a generic address is of. Bits 73 and 74 say which is asked for: global, local,
+// shared, and shared of another CTA of the cluster, of which there is one here.
 void Qspc(Warp& warp, const Op& op) {
   const uint32_t asked = Bits(op, 73, 2);
   const Wide a = WideRow(warp, op.a);
   uint32_t inside = 0;
   for (uint32_t i = 0; i < kLanes; ++i) {
-    const bool shared = a[i] - kSharedWindow < kWindowBytes;
-    const bool local = a[i] - kLocalWindow < kWindowBytes;
+    const uint64_t address = a[i] + static_cast<uint64_t>(op.immediate);
+    const bool shared = address - kSharedWindow < kWindowBytes;
+    const bool local = address - kLocalWindow < kWindowBytes;
     inside |= uint32_t{asked == 0 ? !shared && !local : asked == 1 ? local : shared} << i;
   }
   LaneWords out;
@@ -260,14 +269,12 @@ bool IKET_SIM_ISA::BindMemory(Op& op) {
     case 0x981:
     case 0x381:
       BindLoad<Space::kGlobal>(op);
-      if (Bits(op, 81, 3) != 7) op.run = nullptr;
       return true;
     case 0x983:
       BindLoad<Space::kLocal>(op);
       return true;
     case 0x984:
       BindLoad<Space::kShared>(op);
-      if (Bits(op, 78, 2) != 0) op.run = nullptr;  // [R.X4] and such
       return true;
     case 0x985:
     case 0x385:
@@ -286,8 +293,9 @@ bool IKET_SIM_ISA::BindMemory(Op& op) {
       BindStore<Space::kShared>(op);
       return true;
     case 0xfae:
-      // Known: 4, 8 and 16 bytes, a 64-bit global address under a descriptor.
-      if (!uniform || !Bit(op, 76) || Bits(op, 73, 3) < 4) return true;
+      // Known: 4, 8 and 16 bytes, a 64-bit global address under a descriptor, its offset at 32, the
+      // shared address's at 44.
+      if (Bits(op, 73, 3) < 4 || Bits(op, 73, 3) > 6) return true;
       op.b = {.row = SourceRow(Bits(op, 16, 8))};
       op.a = SourceRow(Bits(op, 24, 8));
       op.latency = Latency::kGlobal;
@@ -308,7 +316,8 @@ bool IKET_SIM_ISA::BindMemory(Op& op) {
     case 0x3aa:
       op.d = TargetRow(Bits(op, 16, 8));
       op.a = SourceRow(Bits(op, 24, 8));
-      if (Bit(op, 72) && !Bit(op, 75)) op.run = Qspc;  // .E: addresses of 64 bits
+      op.immediate = static_cast<int32_t>(Bits(op, 40, 24) << 8) >> 8;
+      if (Bit(op, 72) && !uniform) op.run = Qspc;
       return true;
     default:
       return false;

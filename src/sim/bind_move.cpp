@@ -332,6 +332,7 @@ bool IKET_SIM_ISA::BindMove(Op& op) {
       if (IsKnown(Bits(op, 72, 8))) op.run = Bit(op, 80) ? Cs2r64 : Cs2r32;
       return true;
     case 0x9c3:
+      op.guard_uniform = true;
       op.d = static_cast<uint16_t>(Bits(op, 16, 6));
       op.latency = Latency::kShort;
       if (IsKnown(Bits(op, 72, 8))) op.run = S2ur;

@@ -143,14 +143,12 @@ void Elect(Warp& warp, const Op& op) {
 }
 
 // The first lane's value; the predicate gets the lanes that have another, for loops that serve one
-// value after another. With .OR (bit 84), for the second half of a wide value, it keeps those it
-// had.
+// value after another. With .OR they join those that it has: they differ in one of several words.
 void R2ur(Warp& warp, const Op& op) {
   const uint32_t* const a = warp.Row(op.a);
   const uint32_t value = a[warp.FirstLane()];
-  uint32_t others = 0;
+  uint32_t others = Bit(op, 84) ? warp.ReadPredicate(Bits(op, 81, 3), false) : 0;
   for (uint32_t i = 0; i < kLanes; ++i) others |= uint32_t{a[i] != value} << i;
-  if (Bit(op, 84)) others |= warp.predicate[Bits(op, 81, 3)];
   warp.WriteUniform(op.d, value);
   warp.WritePredicate(Bits(op, 81, 3), others);
 }
@@ -188,7 +186,8 @@ bool IKET_SIM_ISA::BindWarpwide(Op& op) {
       op.latency = Latency::kShared;
       op.d = TargetRow(Bits(op, 16, 8));
       op.a = SourceRow(Bits(op, 24, 8));
-      op.run = Match;
+      // .ANY has no predicate.
+      if (!Bit(op, 79) || Bits(op, 81, 3) == 7) op.run = Match;
       return true;
     case 0x3c4:
       op.latency = Latency::kShared;
@@ -198,7 +197,8 @@ bool IKET_SIM_ISA::BindWarpwide(Op& op) {
       return true;
     case 0x82f:
       op.d = static_cast<uint16_t>(Bits(op, 16, 6));
-      op.run = Elect;
+      // Among all lanes, not those of a predicate.
+      if (Bits(op, 87, 4) == 7) op.run = Elect;
       return true;
     case 0x2ca:
     case 0x3c2:

@@ -15,6 +15,12 @@ inline uint32_t AsBits(float value) { return std::bit_cast<uint32_t>(value); }
 inline double AsDouble(uint64_t bits) { return std::bit_cast<double>(bits); }
 inline uint64_t AsBits(double value) { return std::bit_cast<uint64_t>(value); }
 
+// A result in fp64: a NaN that comes in goes out as the positive quiet one; one that arises here is
+// negative. So an H200 does it with the one NaN that the corpus has; payloads are not kept.
+inline uint64_t CanonicalDouble(double value, bool nan_came_in) {
+  if (value == value) return AsBits(value);
+  return nan_came_in ? 0x7ff8000000000000 : 0xfff8000000000000;
+}
 // A result: every NaN is the same one.
 inline uint32_t Canonical(float value) {
   const uint32_t bits = AsBits(value);

@@ -11,9 +11,10 @@ namespace iket::sim {
 inline float FloatFromHalf(uint16_t h) {
   const uint32_t sign = (h & 0x8000u) << 16, rest = h & 0x7fffu;
   const uint32_t normal = (rest << 13) + 0x38000000;
-  // What is denormal as fp16, as a normal float; the host is slow with denormal ones.
-  const auto denormal =
-      std::bit_cast<uint32_t>(std::bit_cast<float>((rest << 13) + 0x38800000) - 0x1p-14f);
+  // What is denormal as fp16, as a normal float; the host is slow with denormal ones. Where it
+  // rounds down, a difference of nothing is -0.
+  const float difference = std::bit_cast<float>((rest << 13) + 0x38800000) - 0x1p-14f;
+  const uint32_t denormal = std::bit_cast<uint32_t>(difference) & 0x7fffffff;
   const uint32_t special = 0x7f800000 | rest << 13;
   const uint32_t bits = rest >= 0x7c00 ? special : rest < 0x0400 ? denormal : normal;
   return std::bit_cast<float>(sign | bits);
@@ -58,6 +59,18 @@ inline float StickyFloat(double value) {
   const bool exact = double{narrow} == value || (bits & 0x7f800000) == 0x7f800000;
   const uint32_t toward_zero = std::fabs(double{narrow}) > std::fabs(value) ? bits - 1 : bits;
   return std::bit_cast<float>(exact ? bits : toward_zero | 1);
+}
+
+// a + b, whose last bit says that something was lost (rounded to odd): a product of bf16 and a
+// number far below it can be rounded once more.
+inline double StickySum(double a, double b) {
+  const double sum = a + b;
+  if (!std::isfinite(sum)) return sum;
+  const double part = sum - a, lost = (a - (sum - part)) + (b - part);
+  if (lost == 0) return sum;
+  auto bits = std::bit_cast<uint64_t>(sum);
+  if ((bits & 1) == 0) bits = (lost > 0) == (sum > 0) ? bits | 1 : bits - 1;
+  return std::bit_cast<double>(bits);
 }
 
 template <typename F>

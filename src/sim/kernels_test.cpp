@@ -164,6 +164,29 @@ TEST_P(Kernels, Atomics) {
   EXPECT_EQ(device.Download<uint64_t>(wide, 1)[0], uint64_t{total} << 20);
 }
 
+TEST_P(Kernels, GenericSums) {
+  for (const int in_shared : {0, 1}) {
+    const uint64_t sum = device.Upload(std::vector<float>{0});
+    const uint64_t wide = device.Upload(std::vector<uint64_t>{0});
+    EXPECT_RUNS(device.Launch(Load(), "GenericSums", {1}, {128}, 0, sum, wide, in_shared));
+    EXPECT_EQ(device.Download<float>(sum, 1)[0], 64.0f) << in_shared;
+    EXPECT_EQ(device.Download<uint64_t>(wide, 1)[0], uint64_t{128} << 33) << in_shared;
+  }
+}
+
+TEST_P(Kernels, CopyPart) {
+  const std::vector<uint32_t> words = Words(128, 5);
+  const uint64_t in = device.Upload(words);
+  const uint64_t out = device.Upload(std::vector<uint32_t>(128));
+  for (const int bytes : {0, 4, 8, 12, 16}) {
+    EXPECT_RUNS(device.Launch(Load(), "CopyPart", {1}, {32}, 0, in, out, bytes));
+    const auto r = device.Download<uint32_t>(out, 128);
+    for (uint32_t i = 0; i < 128; ++i) {
+      ASSERT_EQ(r[i], static_cast<int>(i % 4 * 4) < bytes ? words[i] : 0u) << bytes << " " << i;
+    }
+  }
+}
+
 TEST_P(Kernels, Barriers) {
   const auto v = Words(256 * 6, 7);
   const uint64_t in = device.Upload(v), out = device.Upload(std::vector<uint32_t>(6));

@@ -108,6 +108,29 @@ extern "C" __global__ void Atomics(uint32_t* words, float* sum, unsigned long lo
   if (threadIdx.x < 4) atomicAdd(&words[0], shared[threadIdx.x]);
 }
 
+// Sums through pointers whose space only the launch knows; shared memory has no such sums.
+extern "C" __global__ void GenericSums(float* sum, unsigned long long* wide, int in_shared) {
+  __shared__ float shared;
+  __shared__ unsigned long long shared_wide;
+  if (threadIdx.x == 0) shared = 0, shared_wide = 0;
+  __syncthreads();
+  atomicAdd(in_shared != 0 ? &shared : sum, 0.5f);
+  atomicAdd(in_shared != 0 ? &shared_wide : wide, 1ull << 33);
+  __syncthreads();
+  if (threadIdx.x == 0 && in_shared != 0) *sum = shared, *wide = shared_wide;
+}
+
+// cp.async of the first `bytes` bytes of 16, zeros behind them.
+extern "C" __global__ void CopyPart(const uint4* in, uint4* out, int bytes) {
+  __shared__ uint4 shared[32];
+  const auto to = static_cast<uint32_t>(__cvta_generic_to_shared(&shared[threadIdx.x]));
+  shared[threadIdx.x] = make_uint4(~0u, ~0u, ~0u, ~0u);
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(in + threadIdx.x),
+               "r"(bytes));
+  asm volatile("cp.async.wait_all;");
+  out[threadIdx.x] = shared[threadIdx.x];
+}
+
 // A reduction over the block with barriers, and a spin lock that one lane at a time holds.
 extern "C" __global__ void Barriers(const uint32_t* in, uint32_t* out, uint32_t* lock) {
   __shared__ uint32_t data[256];
