@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <set>
 
@@ -40,14 +41,15 @@ struct TracedContext {
 // Guards all below. Held across driver calls: the driver never calls back into these hooks, and no
 // thread that waits for it holds a lock of the driver's.
 std::mutex g_mutex;
-std::vector<LoadedImage>& Images() {
-  static auto* images = new std::vector<LoadedImage>;
-  return *images;
+// Never destroyed, since hooks may run until the end, and made without memory that may lack.
+template <typename Row>
+std::vector<Row>& Table() {
+  alignas(std::vector<Row>) static std::byte storage[sizeof(std::vector<Row>)];
+  static auto* const kTable = new (storage) std::vector<Row>;
+  return *kTable;
 }
-std::vector<TracedContext>& Contexts() {
-  static auto* contexts = new std::vector<TracedContext>;
-  return *contexts;
-}
+std::vector<LoadedImage>& Images() { return Table<LoadedImage>(); }
+std::vector<TracedContext>& Contexts() { return Table<TracedContext>(); }
 
 // Changes whenever an image comes or a context goes; 0 while there has been no patched image.
 std::atomic<uint64_t> g_generation{0};
@@ -135,23 +137,9 @@ capture::Device Describe(CUdevice device) {
   return row;
 }
 
-// Gives a new context its window and tells the supervisor.
-TracedContext* OpenContext(Guest& guest, unsigned long long id, CUcontext handle) {
-  CUdevice device = 0;
-  if (Real().CtxGetDevice(&device) != CUDA_SUCCESS) return nullptr;
-  auto window = Window::Create(device, guest.layout());
-  if (!window) {
-    Say("launches of patched kernels will fail: " + window.error().message);
-    return nullptr;
-  }
-  static const bool kRegistered = std::atexit(AtExit) == 0;
-  if (!kRegistered) Say("cannot register an exit handler; events may be lost");
-  TracedContext context{.id = id,
-                        .handle = handle,
-                        .device = device,
-                        .index = guest.TakeContextNumber(),
-                        .window = std::move(*window)};
-  const capture::Device described = Describe(device);
+// Writes a new context into the capture and gives its memory to the supervisor.
+void Announce(Guest& guest, TracedContext& context) {
+  const capture::Device described = Describe(context.device);
   if (context.window->is_sink()) {
     Say("no device memory for rings: kernels of this context run, but are not recorded (try a "
         "smaller "
@@ -184,14 +172,38 @@ TracedContext* OpenContext(Guest& guest, unsigned long long id, CUcontext handle
                                 .device_memory_bytes = context.window->device_bytes(),
                                 .sink_only = context.window->is_sink(),
                                 .in_process_drain = context.drained_here});
-  Contexts().push_back(std::move(context));
+}
+
+// Gives a new context its window. Null if that cannot be.
+TracedContext* OpenContext(Guest& guest, unsigned long long id, CUcontext handle) {
+  CUdevice device = 0;
+  if (Real().CtxGetDevice(&device) != CUDA_SUCCESS) return nullptr;
+  Contexts().reserve(Contexts().size() + 1);  // once there is a window, nothing may fail
+  auto window = Window::Create(device, guest.layout());
+  if (!window) {
+    Say("no rings for a context: " + window.error().message);
+    return nullptr;
+  }
+  static const bool kRegistered = std::atexit(AtExit) == 0;
+  if (!kRegistered) Say("cannot register an exit handler; events may be lost");
+  Contexts().push_back({.id = id,
+                        .handle = handle,
+                        .device = device,
+                        .index = guest.TakeContextNumber(),
+                        .window = std::move(*window)});
+  try {
+    Announce(guest, Contexts().back());
+  } catch (...) {
+    Say("out of memory; a context is not in the capture, and its events are lost");
+  }
   return &Contexts().back();
 }
 
-// Writes the window's base into the image's constant in the current context.
-void ArmImage(LoadedImage& image, const TracedContext& context) {
-  if (image.armed.count(context.id) != 0) return;
-  if (image.module != nullptr && image.module_context != context.id) return;
+// Writes the window's base into the image's constant in the current context. False if code of the
+// image cannot run there.
+bool ArmImage(LoadedImage& image, const TracedContext& context) {
+  if (image.armed.count(context.id) != 0) return true;
+  if (image.module != nullptr && image.module_context != context.id) return true;
   CUdeviceptr constant = 0;
   size_t bytes = 0;
   CUresult result =
@@ -199,10 +211,10 @@ void ArmImage(LoadedImage& image, const TracedContext& context) {
           ? Real().ModuleGetGlobal(&constant, &bytes, image.module, patch::kWindowSymbol)
           : Real().LibraryGetGlobal(&constant, &bytes, image.library, patch::kWindowSymbol);
   // A library that has no code for this context's GPU cannot be launched there either.
-  if (result != CUDA_SUCCESS) return;
+  if (result == CUDA_ERROR_NOT_FOUND || result == CUDA_ERROR_NO_BINARY_FOR_GPU) return true;
   const uint64_t base = context.window->base();
   CUstream stream = nullptr;
-  result = Real().StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+  if (result == CUDA_SUCCESS) result = Real().StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
   if (result == CUDA_SUCCESS) {
     result = Real().MemcpyHtoDAsync(constant, &base, sizeof base, stream);
     if (result == CUDA_SUCCESS) result = Real().StreamSynchronize(stream);
@@ -210,16 +222,17 @@ void ArmImage(LoadedImage& image, const TracedContext& context) {
   }
   if (result != CUDA_SUCCESS) {
     Say(std::string("cannot tell a patched image where its rings are: ") + NameOf(result));
-    return;
+    return false;
   }
   image.armed.insert(context.id);
+  return true;
 }
-
-uint32_t ArmSlowly(CUcontext handle, uint64_t generation) {
+Arming ArmSlowly(CUcontext handle, uint64_t generation) {
+  constexpr Arming kUnsafe{.safe = false};
   Guest* guest = Guest::Existing();
-  if (guest == nullptr) return capture::kNoContext;
+  if (guest == nullptr) return kUnsafe;
   unsigned long long id = 0;
-  if (Real().CtxGetId(handle, &id) != CUDA_SUCCESS) return capture::kNoContext;
+  if (Real().CtxGetId(handle, &id) != CUDA_SUCCESS) return kUnsafe;
   const RelaxedCapture relaxed;
   const std::lock_guard lock(g_mutex);
   TracedContext* context = nullptr;
@@ -227,19 +240,21 @@ uint32_t ArmSlowly(CUcontext handle, uint64_t generation) {
     if (known.id == id) context = &known;
   }
   if (context == nullptr) context = OpenContext(*guest, id, handle);
-  if (context == nullptr) return capture::kNoContext;
-  for (LoadedImage& image : Images()) ArmImage(image, *context);
-  t_armed = {.context = handle, .generation = generation, .index = context->index};
-  return context->index;
+  if (context == nullptr) return kUnsafe;
+  bool safe = true;
+  for (LoadedImage& image : Images()) safe &= ArmImage(image, *context);
+  if (safe) t_armed = {.context = handle, .generation = generation, .index = context->index};
+  return {.safe = safe, .context = context->index};
 }
 
-void Add(LoadedImage image) noexcept {
+bool Add(LoadedImage image) noexcept {
   try {
     const std::lock_guard lock(g_mutex);
     Images().push_back(std::move(image));
     g_generation.fetch_add(1);
+    return true;
   } catch (...) {
-    Say("out of memory; a patched image was not registered");
+    return false;
   }
 }
 
@@ -267,20 +282,27 @@ bool Remove(Handle LoadedImage::* member, Handle handle) {
 
 }  // namespace
 
-void AddLibrary(CUlibrary library, std::shared_ptr<PatchedImage> image) noexcept {
-  Add({.image = std::move(image), .library = library});
+bool AddLibrary(CUlibrary library, std::shared_ptr<PatchedImage> image) noexcept {
+  if (!Real().usable) return false;
+  if (!Add({.image = std::move(image), .library = library})) return false;
   // Where a context is current already, arming now keeps the first launch quick.
-  if (Real().usable) ArmCurrentContext();
+  if (ArmCurrentContext().safe) return true;
+  RemoveLibrary(library);
+  return false;
 }
 
-void AddModule(CUmodule module, std::shared_ptr<PatchedImage> image) noexcept {
+bool AddModule(CUmodule module, std::shared_ptr<PatchedImage> image) noexcept {
+  if (!Real().usable) return false;
   CUcontext context = nullptr;
   unsigned long long id = 0;
-  if (Real().CtxGetCurrent(&context) == CUDA_SUCCESS && context != nullptr) {
-    Real().CtxGetId(context, &id);
+  if (Real().CtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr ||
+      Real().CtxGetId(context, &id) != CUDA_SUCCESS ||
+      !Add({.image = std::move(image), .module = module, .module_context = id})) {
+    return false;
   }
-  Add({.image = std::move(image), .module = module, .module_context = id});
-  ArmCurrentContext();
+  if (ArmCurrentContext().safe) return true;
+  RemoveModule(module);
+  return false;
 }
 
 bool RemoveLibrary(CUlibrary library) noexcept { return Remove(&LoadedImage::library, library); }
@@ -293,20 +315,28 @@ bool FindKernel(CUmodule module, const char* name, uint32_t* number) noexcept {
   return module != nullptr && Find(&LoadedImage::module, module, name, number);
 }
 
-uint32_t ArmCurrentContext() noexcept {
+Arming ArmCurrentContext() noexcept {
   const uint64_t generation = g_generation.load(std::memory_order_acquire);
-  if (generation == 0) return capture::kNoContext;
-  CUcontext context = nullptr;
-  if (Real().CtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) {
-    return capture::kNoContext;
+  if (generation == 0) return {};
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    CUcontext context = nullptr;
+    if (Real().CtxGetCurrent(&context) != CUDA_SUCCESS) {
+      // What this thread found armed last, if nothing has come since, is so still.
+      if (t_armed.generation == generation) return {.context = t_armed.index};
+      continue;
+    }
+    if (context == nullptr) return {};
+    if (t_armed.context == context && t_armed.generation == generation) {
+      return {.context = t_armed.index};
+    }
+    try {
+      const Arming arming = ArmSlowly(context, generation);
+      if (arming.safe) return arming;
+    } catch (...) {
+      Say("out of memory while a context is made ready");
+    }
   }
-  if (t_armed.context == context && t_armed.generation == generation) return t_armed.index;
-  try {
-    return ArmSlowly(context, generation);
-  } catch (...) {
-    Say("out of memory; launches of this context are not recorded");
-    return capture::kNoContext;
-  }
+  return {.safe = false};
 }
 
 void ContextEnds(CUcontext context) noexcept {

@@ -9,14 +9,17 @@
 #include <cstdint>
 #include <memory>
 
+#include "capture/content.h"
 #include "inject/driver.h"
 #include "inject/images.h"
 
 namespace iket::inject {
 
-// The images that were loaded. A module belongs to the current context and is armed at once.
-void AddLibrary(CUlibrary library, std::shared_ptr<PatchedImage> image) noexcept;
-void AddModule(CUmodule module, std::shared_ptr<PatchedImage> image) noexcept;
+// The images that were loaded. A module belongs to the current context and is armed at once; so is
+// a library where there is a context. False: the image could not be armed and must not run; the
+// caller unloads it and loads the original.
+bool AddLibrary(CUlibrary library, std::shared_ptr<PatchedImage> image) noexcept;
+bool AddModule(CUmodule module, std::shared_ptr<PatchedImage> image) noexcept;
 // True if it was one of ours.
 bool RemoveLibrary(CUlibrary library) noexcept;
 bool RemoveModule(CUmodule module) noexcept;
@@ -25,9 +28,13 @@ bool RemoveModule(CUmodule module) noexcept;
 bool FindKernel(CUlibrary library, const char* name, uint32_t* number) noexcept;
 bool FindKernel(CUmodule module, const char* name, uint32_t* number) noexcept;
 
-// Makes sure that the current context can run every patched image. Returns the context's index in
-// the capture, or capture::kNoContext. Cheap when there is nothing to do; call before each launch.
-uint32_t ArmCurrentContext() noexcept;
+// Makes sure that the current context can run every patched image. Cheap when there is nothing to
+// do; call before each launch. What fails is tried twice: it may have been a moment's want.
+struct Arming {
+  bool safe = true;  // false: patched code would store to where there is no memory
+  uint32_t context = capture::kNoContext;  // its index in the capture
+};
+Arming ArmCurrentContext() noexcept;
 
 // The program is about to destroy a context: rings that only we can read are saved.
 void ContextEnds(CUcontext context) noexcept;

@@ -39,21 +39,23 @@ constexpr CUresult kMissing = CUDA_ERROR_NOT_FOUND;
 constexpr char kRefused[] =
     "the driver refuses a patched code image; the program runs the original, which is not traced";
 
-// Loads the patched image, or the original where there is none or the driver does not take it.
-template <typename Load, typename Register>
-CUresult LoadPatched(const std::shared_ptr<PatchedImage>& patched, const Load& load,
-                     const Register& registered, const void* original) noexcept {
-  if (patched != nullptr) {
-    const CUresult result = load(patched->pointer());
-    if (result == CUDA_SUCCESS) {
-      registered();
-      return result;
-    }
-    const CUresult second = load(original);
-    if (second == CUDA_SUCCESS) Say(kRefused);
-    return second;
+constexpr char kNotReady[] =
+    "a patched code image cannot be made ready; the program runs the original, which is not traced";
+
+// Loads the patched image, or the original where there is none, the driver does not take it or it
+// cannot be armed (`add` says so; `unload` takes it back).
+template <typename Load, typename Add, typename Unload, typename LoadOriginal>
+CUresult LoadPatched(const std::shared_ptr<PatchedImage>& patched, const Load& load, const Add& add,
+                     const Unload& unload, const LoadOriginal& load_original) noexcept {
+  if (patched == nullptr) return load_original();
+  const CUresult result = load(patched->pointer());
+  if (result == CUDA_SUCCESS) {
+    if (add()) return result;
+    unload();
   }
-  return load(original);
+  const CUresult second = load_original();
+  if (second == CUDA_SUCCESS) Say(result == CUDA_SUCCESS ? kNotReady : kRefused);
+  return second;
 }
 
 LaunchShape ShapeOf(const CUlaunchConfig* config) noexcept {
@@ -107,32 +109,32 @@ CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* j
                            void** values, unsigned count) {
   const auto real = IKET_REAL(cuLibraryLoadData);
   if (real == nullptr) return kMissing;
+  const auto load = [&](const void* image) {
+    return real(library, image, jit_options, jit_values, jit_count, options, values, count);
+  };
   const auto patched = Prepare(code, "cuLibraryLoadData");
   return LoadPatched(
-      patched,
-      [&](const void* image) {
-        return real(library, image, jit_options, jit_values, jit_count, options, values, count);
-      },
-      [&] { AddLibrary(*library, patched); }, code);
+      patched, load, [&] { return AddLibrary(*library, patched); },
+      [&] { IKET_REAL(cuLibraryUnload)(*library); }, [&] { return load(code); });
 }
 
 CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option* jit_options,
                                void** jit_values, unsigned jit_count, CUlibraryOption* options,
                                void** values, unsigned count) {
   const auto real = IKET_REAL(cuLibraryLoadFromFile);
-  if (real == nullptr) return kMissing;
-  const auto patched = PrepareFile(path);
   const auto load_data = IKET_REAL(cuLibraryLoadData);
-  if (patched != nullptr && load_data != nullptr) {
-    const CUresult result = load_data(library, patched->pointer(), jit_options, jit_values,
-                                      jit_count, options, values, count);
-    if (result == CUDA_SUCCESS) {
-      AddLibrary(*library, patched);
-      return result;
-    }
-    Say(kRefused);
-  }
-  return real(library, path, jit_options, jit_values, jit_count, options, values, count);
+  if (real == nullptr || load_data == nullptr) return kMissing;
+  const auto patched = PrepareFile(path);
+  return LoadPatched(
+      patched,
+      [&](const void* image) {
+        return load_data(library, image, jit_options, jit_values, jit_count, options, values,
+                         count);
+      },
+      [&] { return AddLibrary(*library, patched); }, [&] { IKET_REAL(cuLibraryUnload)(*library); },
+      [&] {
+        return real(library, path, jit_options, jit_values, jit_count, options, values, count);
+      });
 }
 
 CUresult cuLibraryUnload(CUlibrary library) {
@@ -143,49 +145,41 @@ CUresult cuLibraryUnload(CUlibrary library) {
   return result;
 }
 
+// `load(image)` for the patched one, `load_original()` for the program's.
+#define IKET_LOAD_MODULE(prepared, load, load_original)                                         \
+  const auto patched = prepared;                                                                \
+  return LoadPatched(                                                                           \
+      patched, [&](const void* image) { return load; },                                         \
+      [&] { return AddModule(*module, patched); }, [&] { IKET_REAL(cuModuleUnload)(*module); }, \
+      [&] { return load_original; })
+
 CUresult cuModuleLoadData(CUmodule* module, const void* code) {
   const auto real = IKET_REAL(cuModuleLoadData);
   if (real == nullptr) return kMissing;
-  const auto patched = Prepare(code, "cuModuleLoadData");
-  return LoadPatched(
-      patched, [&](const void* image) { return real(module, image); },
-      [&] { AddModule(*module, patched); }, code);
+  IKET_LOAD_MODULE(Prepare(code, "cuModuleLoadData"), real(module, image), real(module, code));
 }
 
 CUresult cuModuleLoadDataEx(CUmodule* module, const void* code, unsigned count,
                             CUjit_option* options, void** values) {
   const auto real = IKET_REAL(cuModuleLoadDataEx);
   if (real == nullptr) return kMissing;
-  const auto patched = Prepare(code, "cuModuleLoadDataEx");
-  return LoadPatched(
-      patched, [&](const void* image) { return real(module, image, count, options, values); },
-      [&] { AddModule(*module, patched); }, code);
+  IKET_LOAD_MODULE(Prepare(code, "cuModuleLoadDataEx"), real(module, image, count, options, values),
+                   real(module, code, count, options, values));
 }
 
 CUresult cuModuleLoadFatBinary(CUmodule* module, const void* code) {
   const auto real = IKET_REAL(cuModuleLoadFatBinary);
   if (real == nullptr) return kMissing;
-  const auto patched = Prepare(code, "cuModuleLoadFatBinary");
-  return LoadPatched(
-      patched, [&](const void* image) { return real(module, image); },
-      [&] { AddModule(*module, patched); }, code);
+  IKET_LOAD_MODULE(Prepare(code, "cuModuleLoadFatBinary"), real(module, image), real(module, code));
 }
 
 CUresult cuModuleLoad(CUmodule* module, const char* path) {
   const auto real = IKET_REAL(cuModuleLoad);
-  if (real == nullptr) return kMissing;
-  const auto patched = PrepareFile(path);
   const auto load_data = IKET_REAL(cuModuleLoadData);
-  if (patched != nullptr && load_data != nullptr) {
-    const CUresult result = load_data(module, patched->pointer());
-    if (result == CUDA_SUCCESS) {
-      AddModule(*module, patched);
-      return result;
-    }
-    Say(kRefused);
-  }
-  return real(module, path);
+  if (real == nullptr || load_data == nullptr) return kMissing;
+  IKET_LOAD_MODULE(PrepareFile(path), load_data(module, image), real(module, path));
 }
+#undef IKET_LOAD_MODULE
 
 CUresult cuModuleUnload(CUmodule module) {
   const auto real = IKET_REAL(cuModuleUnload);
@@ -236,13 +230,14 @@ CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
                 CUstream stream, void** parameters, void** extra) {                           \
     static const auto real = IKET_REAL(name);                                                 \
     if (real == nullptr) return kMissing;                                                     \
-    auto* entry = BeforeLaunch(function, {.grid = {grid_x, grid_y, grid_z},                   \
-                                          .block = {block_x, block_y, block_z},               \
-                                          .dynamic_shared_bytes = shared,                     \
-                                          .stream = stream});                                 \
+    const Launching launching = BeforeLaunch(function, {.grid = {grid_x, grid_y, grid_z},     \
+                                                        .block = {block_x, block_y, block_z}, \
+                                                        .dynamic_shared_bytes = shared,       \
+                                                        .stream = stream});                   \
+    if (!launching.may_run) return CUDA_ERROR_OUT_OF_MEMORY;                                  \
     const CUresult result = real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, \
                                  shared, stream, parameters, extra);                          \
-    AfterLaunch(entry, result);                                                               \
+    AfterLaunch(launching.entry, result);                                                     \
     return result;                                                                            \
   }
 IKET_LAUNCH_KERNEL(cuLaunchKernel)
@@ -254,9 +249,10 @@ IKET_LAUNCH_KERNEL(cuLaunchKernel_ptsz)
                 void** extra) {                                                       \
     static const auto real = IKET_REAL(name);                                         \
     if (real == nullptr) return kMissing;                                             \
-    auto* entry = BeforeLaunch(function, ShapeOf(config));                            \
+    const Launching launching = BeforeLaunch(function, ShapeOf(config));              \
+    if (!launching.may_run) return CUDA_ERROR_OUT_OF_MEMORY;                          \
     const CUresult result = real(config, function, parameters, extra);                \
-    AfterLaunch(entry, result);                                                       \
+    AfterLaunch(launching.entry, result);                                             \
     return result;                                                                    \
   }
 IKET_LAUNCH_KERNEL_EX(cuLaunchKernelEx)
@@ -269,14 +265,16 @@ IKET_LAUNCH_KERNEL_EX(cuLaunchKernelEx_ptsz)
                 CUstream stream, void** parameters) {                                         \
     static const auto real = IKET_REAL(name);                                                 \
     if (real == nullptr) return kMissing;                                                     \
-    auto* entry = BeforeLaunch(function, {.grid = {grid_x, grid_y, grid_z},                   \
-                                          .block = {block_x, block_y, block_z},               \
-                                          .dynamic_shared_bytes = shared,                     \
-                                          .stream = stream,                                   \
-                                          .flags = iket::session::kLaunchCooperative});       \
+    const Launching launching =                                                               \
+        BeforeLaunch(function, {.grid = {grid_x, grid_y, grid_z},                             \
+                                .block = {block_x, block_y, block_z},                         \
+                                .dynamic_shared_bytes = shared,                               \
+                                .stream = stream,                                             \
+                                .flags = iket::session::kLaunchCooperative});                 \
+    if (!launching.may_run) return CUDA_ERROR_OUT_OF_MEMORY;                                  \
     const CUresult result = real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, \
                                  shared, stream, parameters);                                 \
-    AfterLaunch(entry, result);                                                               \
+    AfterLaunch(launching.entry, result);                                                     \
     return result;                                                                            \
   }
 IKET_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel)
@@ -284,12 +282,12 @@ IKET_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel_ptsz)
 #undef IKET_LAUNCH_COOPERATIVE
 
 // A graph's kernels were added earlier; its context must be armed before they run.
-#define IKET_GRAPH_LAUNCH(name)                       \
-  CUresult name(CUgraphExec graph, CUstream stream) { \
-    static const auto real = IKET_REAL(name);         \
-    if (real == nullptr) return kMissing;             \
-    ArmCurrentContext();                              \
-    return real(graph, stream);                       \
+#define IKET_GRAPH_LAUNCH(name)                                     \
+  CUresult name(CUgraphExec graph, CUstream stream) {               \
+    static const auto real = IKET_REAL(name);                       \
+    if (real == nullptr) return kMissing;                           \
+    if (!ArmCurrentContext().safe) return CUDA_ERROR_OUT_OF_MEMORY; \
+    return real(graph, stream);                                     \
   }
 IKET_GRAPH_LAUNCH(cuGraphLaunch)
 IKET_GRAPH_LAUNCH(cuGraphLaunch_ptsz)

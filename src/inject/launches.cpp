@@ -70,16 +70,20 @@ bool LookUpKernel(const void* handle, uint32_t* number) noexcept {
   }
 }
 
-session::LaunchEntry* BeforeLaunch(const void* handle, const LaunchShape& shape) noexcept {
-  const uint32_t context = ArmCurrentContext();
+Launching BeforeLaunch(const void* handle, const LaunchShape& shape) noexcept {
+  const Arming arming = ArmCurrentContext();
   uint32_t number = 0;
-  if (!LookUpKernel(handle, &number)) return nullptr;
+  if (!LookUpKernel(handle, &number)) return {};
+  if (!arming.safe) {
+    Say("a launch fails with CUDA_ERROR_OUT_OF_MEMORY: its kernel records, and has nowhere to");
+    return {.may_run = false};
+  }
   Guest* guest = Guest::Existing();
-  if (guest == nullptr || guest->launch_log() == nullptr) return nullptr;
+  if (guest == nullptr || guest->launch_log() == nullptr) return {};
   session::LaunchEntry* entry = guest->launch_log()->Append();
-  if (entry == nullptr) return nullptr;
+  if (entry == nullptr) return {};
   entry->kernel = number;
-  entry->context = context;
+  entry->context = arming.context;
   entry->flags = shape.flags;
   entry->stream = reinterpret_cast<uintptr_t>(shape.stream);
   entry->host_ns = session::NowNs();
@@ -88,7 +92,7 @@ session::LaunchEntry* BeforeLaunch(const void* handle, const LaunchShape& shape)
   std::memcpy(entry->cluster, shape.cluster, sizeof entry->cluster);
   entry->dynamic_shared_bytes = shape.dynamic_shared_bytes;
   entry->state.store(1, std::memory_order_release);
-  return entry;
+  return {.entry = entry};
 }
 
 void AfterLaunch(session::LaunchEntry* entry, CUresult result) noexcept {

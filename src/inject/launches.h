@@ -30,9 +30,13 @@ struct LaunchShape {
   uint32_t flags = 0;  // session::LaunchFlag
 };
 
-// Before a launch of `handle`: arms the context and, for a traced kernel, writes an entry. Returns
-// the entry, which AfterLaunch completes, or null.
-session::LaunchEntry* BeforeLaunch(const void* handle, const LaunchShape& shape) noexcept;
+// Before a launch of `handle`: arms the context and, for a traced kernel, writes an entry, which
+// AfterLaunch completes.
+struct Launching {
+  bool may_run = true;  // false: the kernel's context could not be made ready, and it would fault
+  session::LaunchEntry* entry = nullptr;
+};
+Launching BeforeLaunch(const void* handle, const LaunchShape& shape) noexcept;
 void AfterLaunch(session::LaunchEntry* entry, CUresult result) noexcept;
 
 }  // namespace iket::inject

@@ -31,6 +31,13 @@ CUresult CreateMemory(CUmemGenericAllocationHandle* handle, CUdevice device, uin
   return CUDA_ERROR_NOT_SUPPORTED;
 }
 
+// Bytes of addresses behind the base: for every SM number below kMaxSms, as far as 32 bits of
+// offset reach.
+uint64_t Reach(const ring::Layout& layout) {
+  const uint64_t per_sm = uint64_t{ring::kSlotsPerSm} * layout.ring_bytes;
+  return std::min(ring::kWindowAlignment, std::max(ring::kMaxSms * per_sm, layout.rings_bytes()));
+}
+
 // A stream of our own, of no relation to the program's.
 class PrivateStream {
  public:
@@ -38,7 +45,10 @@ class PrivateStream {
   PrivateStream(const PrivateStream&) = delete;
   PrivateStream& operator=(const PrivateStream&) = delete;
   ~PrivateStream() {
-    if (result_ == CUDA_SUCCESS) Real().StreamDestroy(stream_);
+    if (result_ != CUDA_SUCCESS) return;
+    // Also after a failure: what was begun before it must not meet memory that is given back.
+    Real().StreamSynchronize(stream_);
+    Real().StreamDestroy(stream_);
   }
   CUresult result() const { return result_; }
   operator CUstream() const { return stream_; }  // NOLINT: a handle like any other
@@ -58,9 +68,9 @@ Result<void> Window::MapAt(uint64_t address, uint64_t bytes, CUmemGenericAllocat
   return {};
 }
 
-Result<void> Window::MapSink(uint64_t from, uint64_t to) {
+Result<void> Window::MapSink(uint64_t from, uint64_t to, CUmemGenericAllocationHandle sink) {
   for (uint64_t address = from; address < to; address += kGranularity) {
-    if (auto done = MapAt(address, kGranularity, sink_); !done) return done;
+    if (auto done = MapAt(address, kGranularity, sink); !done) return done;
   }
   return {};
 }
@@ -69,10 +79,10 @@ Result<Window> Window::Create(CUdevice device, const ring::Layout& layout) {
   Window window;
   window.layout_ = layout;
   window.device_ = device;
-  const CUresult result = CreateMemory(&window.sink_, device, kGranularity);
-  if (result != CUDA_SUCCESS) return Failure("cuMemCreate of 2 MiB", result);
-  window.CreateMemories();
-  Result<void> done = window.MapAll();
+  // Room for every mapping first: later there is memory of the device to be given back.
+  window.mappings_.reserve(2 + (ring::kTableOffset + Reach(layout)) / kGranularity);
+  Result<void> done = window.CreateMemories();
+  if (done) done = window.MapAll();
   if (done) done = window.Clear();
   if (!done) {
     window.GiveBack();
@@ -81,22 +91,25 @@ Result<Window> Window::Create(CUdevice device, const ring::Layout& layout) {
   return window;
 }
 
-// Table and rings, or neither.
-void Window::CreateMemories() {
+// Table, rings and a sink, or a sink of each.
+Result<void> Window::CreateMemories() {
+  CUresult result = CreateMemory(&sink_, device_, kGranularity);
+  if (result != CUDA_SUCCESS) return Failure("cuMemCreate of 2 MiB", result);
   if (CreateMemory(&table_, device_, layout_.table_bytes()) != CUDA_SUCCESS) table_ = 0;
   if (table_ != 0 && CreateMemory(&rings_, device_, layout_.rings_bytes()) != CUDA_SUCCESS) {
     Real().MemRelease(table_);
     table_ = rings_ = 0;
   }
   is_sink_ = rings_ == 0;
-  device_bytes_ = kGranularity + (is_sink_ ? 0 : layout_.window_bytes());
+  device_bytes_ = kGranularity + (is_sink_ ? kGranularity : layout_.window_bytes());
+  if (!is_sink_) return {};
+  result = CreateMemory(&table_, device_, kGranularity);
+  if (result != CUDA_SUCCESS) return Failure("cuMemCreate of 2 MiB", result);
+  return {};
 }
 
 Result<void> Window::MapAll() {
-  // Addresses for every SM number below kMaxSms, as far as 32 bits of offset reach.
-  const uint64_t per_sm = uint64_t{ring::kSlotsPerSm} * layout_.ring_bytes;
-  const uint64_t reach =
-      std::min(ring::kWindowAlignment, std::max(ring::kMaxSms * per_sm, layout_.rings_bytes()));
+  const uint64_t reach = Reach(layout_);
   CUdeviceptr start = 0;
   const uint64_t bytes = ring::kWindowAlignment + reach;
   CUresult result = Real().MemAddressReserve(&start, bytes, ring::kWindowAlignment, 0, 0);
@@ -111,8 +124,8 @@ Result<void> Window::MapAll() {
   Result<void> done;
   if (!is_sink_) done = MapAt(table, layout_.table_bytes(), table_);
   if (done && !is_sink_) done = MapAt(base_, layout_.rings_bytes(), rings_);
-  if (done) done = MapSink(table_end, base_);
-  if (done) done = MapSink(rings_end, base_ + reach);
+  if (done) done = MapSink(table_end, base_, is_sink_ ? table_ : sink_);
+  if (done) done = MapSink(rings_end, base_ + reach, sink_);
   if (!done) return done;
 
   CUmemAccessDesc access{};

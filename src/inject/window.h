@@ -3,7 +3,8 @@
 // Device memory made with cuMemCreate, so that it can be exported to the supervisor and outlives
 // this process; mapped at an address whose low 32 bits are zero (ring/layout.h). What the address
 // range holds beyond the rings of this GPU's SMs maps to a sink of 2 MiB. Where memory for rings is
-// not to be had, all of it is sink: code that is patched already stores somewhere harmless.
+// not to be had, all of it is sink: code that is patched already stores somewhere harmless. The
+// table has a sink of its own then, since warps go on from what they read there.
 #pragma once
 
 #include <cstdint>
@@ -44,12 +45,13 @@ class Window {
 
  private:
   Window() = default;
-  void CreateMemories();
+  Result<void> CreateMemories();
   Result<void> MapAll();
   Result<void> Clear() const;
   void GiveBack();
   Result<void> MapAt(uint64_t address, uint64_t bytes, CUmemGenericAllocationHandle handle);
-  Result<void> MapSink(uint64_t from, uint64_t to);
+  // Maps `sink`, of 2 MiB, as often as it takes.
+  Result<void> MapSink(uint64_t from, uint64_t to, CUmemGenericAllocationHandle sink);
   Result<void> Copy(void* to, uint64_t address, size_t bytes) const;
 
   struct Mapping {
