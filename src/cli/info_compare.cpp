@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -96,6 +97,12 @@ Result<Costs> Read(const std::string& path) {
               problem.empty() ? "" : ": ", problem);
 }
 
+std::string Architectures(const Costs& costs) {
+  std::set<std::string> all;
+  for (const auto& [which, cost] : costs) all.insert(which.first);
+  return fmt::format("{}", fmt::join(all, ", "));
+}
+
 struct Column {
   const char* key;
   const char* title;
@@ -179,8 +186,9 @@ Result<int> CompareCode(const InfoOptions& options) {
     }
   }
   if (compared == 0) {
-    return Fail(ErrorKind::kBadInput, "{} and {} have no kernel in common", options.file,
-                options.compare);
+    return Fail(ErrorKind::kBadInput,
+                "{} ({}) and {} ({}) have no kernel of the same name and architecture",
+                options.file, Architectures(*before), options.compare, Architectures(*after));
   }
   if (options.json) {
     Print(json.text() + "\n");

@@ -136,7 +136,8 @@ void AddProfile(CLI::App& app, Run& run, const std::vector<std::string>& program
       "profile",
       "Run a program and record its marks: iket profile [options] -- PROGRAM [arguments]");
   sub->add_option("-o,--output", options->output,
-                  "Folder for the files. %p: id of this process, %h: host, %q{NAME}: environment")
+                  "Folder for the files; captures of an earlier run in it are removed. %p: id of "
+                  "this process, %h: host, %q{NAME}: environment")
       ->type_name("PATTERN")
       ->capture_default_str();
   sub->add_flag("--clobber", options->clobber,

@@ -93,9 +93,14 @@ std::string Summary::Text() const {
                                      Count(complete_), Count(partial_));
   if (unknown_ != 0) launches += fmt::format(", {} not in the host's log", Count(unknown_));
   table.Row({"launches", fmt::format("{}; {}", launches, Counted(warps_, "warp"))});
-  table.Row({"events", fmt::format("{} kept, {}{} lost ({})", Count(events_),
-                                   lost_is_lower_bound_ ? "at least " : "", Count(records_lost_),
-                                   Share(records_lost_, records_written_))});
+  // What is lost is known in records only: events, begins and identities of warps.
+  const std::string lost =
+      records_lost_ == 0
+          ? "0 lost (0 %)"
+          : fmt::format("{}{} records overwritten ({} of all); --ring sets the size",
+                        lost_is_lower_bound_ ? "at least " : "", Count(records_lost_),
+                        Share(records_lost_, records_written_));
+  table.Row({"events", fmt::format("{} kept, {}", Count(events_), lost)});
   if (longest.empty()) table.Row({"longest ranges", "none"});
   size_t start = 0;
   for (size_t i = 0; i < longest.size(); ++i) {

@@ -67,7 +67,12 @@ Result<ring::Layout> ChooseLayout() {
   const std::string wanted = Variable(session::kEnvRingBytes);
   const uint64_t ring_bytes =
       wanted.empty() ? kDefaultRingBytes : std::strtoull(wanted.c_str(), nullptr, 10);
-  return ring::FitLayout(ring_bytes, static_cast<uint32_t>(most_sms), memory / kMemoryShare);
+  auto layout = ring::FitLayout(ring_bytes, static_cast<uint32_t>(most_sms), memory / kMemoryShare);
+  if (layout && layout->ring_bytes < ring_bytes) {
+    Say(fmt::format("rings have {} KiB, not {}: all of them may take a {}th of the GPU's memory",
+                    layout->ring_bytes >> 10, ring_bytes >> 10, kMemoryShare));
+  }
+  return layout;
 }
 
 }  // namespace

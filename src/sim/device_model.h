@@ -28,7 +28,7 @@ struct DeviceModel {
   uint32_t memory_clock_khz = 2619000;
   uint32_t memory_bus_bits = 6144;
   uint32_t l2_bytes = 50u << 20;
-  uint64_t memory_bytes = uint64_t{4} << 30;  // host memory stands behind every byte in use
+  uint64_t memory_bytes = uint64_t{16} << 30;  // host memory stands behind every byte in use
   uint32_t schedulers_per_sm = 4;
 };
 
