@@ -210,8 +210,9 @@ bool ArmImage(LoadedImage& image, const TracedContext& context) {
       image.module != nullptr
           ? Real().ModuleGetGlobal(&constant, &bytes, image.module, patch::kWindowSymbol)
           : Real().LibraryGetGlobal(&constant, &bytes, image.library, patch::kWindowSymbol);
-  // A library that has no code for this context's GPU cannot be launched there either.
-  if (result == CUDA_ERROR_NOT_FOUND || result == CUDA_ERROR_NO_BINARY_FOR_GPU) return true;
+  // A library that has no code for this context's GPU cannot be launched there either; the same
+  // goes for everything that keeps the driver from loading it, but a want of memory.
+  if (result != CUDA_SUCCESS && result != CUDA_ERROR_OUT_OF_MEMORY) return true;
   const uint64_t base = context.window->base();
   CUstream stream = nullptr;
   if (result == CUDA_SUCCESS) result = Real().StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
@@ -228,7 +229,7 @@ bool ArmImage(LoadedImage& image, const TracedContext& context) {
   return true;
 }
 Arming ArmSlowly(CUcontext handle, uint64_t generation) {
-  constexpr Arming kUnsafe{.safe = false};
+  constexpr Arming kUnsafe{.result = CUDA_ERROR_OUT_OF_MEMORY};
   Guest* guest = Guest::Existing();
   if (guest == nullptr) return kUnsafe;
   unsigned long long id = 0;
@@ -244,7 +245,18 @@ Arming ArmSlowly(CUcontext handle, uint64_t generation) {
   bool safe = true;
   for (LoadedImage& image : Images()) safe &= ArmImage(image, *context);
   if (safe) t_armed = {.context = handle, .generation = generation, .index = context->index};
-  return {.safe = safe, .context = context->index};
+  return {.result = safe ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY, .context = context->index};
+}
+
+// What the driver answers in a context that could not be made ready: the error that the program's
+// kernels left there, or else that there is no memory.
+CUresult WhyNot() noexcept {
+  const RelaxedCapture relaxed;
+  CUstream stream = nullptr;
+  const CUresult result = Real().StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+  if (result != CUDA_SUCCESS) return result;
+  Real().StreamDestroy(stream);
+  return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 bool Add(LoadedImage image) noexcept {
@@ -286,7 +298,7 @@ bool AddLibrary(CUlibrary library, std::shared_ptr<PatchedImage> image) noexcept
   if (!Real().usable) return false;
   if (!Add({.image = std::move(image), .library = library})) return false;
   // Where a context is current already, arming now keeps the first launch quick.
-  if (ArmCurrentContext().safe) return true;
+  if (ArmCurrentContext().result == CUDA_SUCCESS) return true;
   RemoveLibrary(library);
   return false;
 }
@@ -300,7 +312,7 @@ bool AddModule(CUmodule module, std::shared_ptr<PatchedImage> image) noexcept {
       !Add({.image = std::move(image), .module = module, .module_context = id})) {
     return false;
   }
-  if (ArmCurrentContext().safe) return true;
+  if (ArmCurrentContext().result == CUDA_SUCCESS) return true;
   RemoveModule(module);
   return false;
 }
@@ -331,12 +343,12 @@ Arming ArmCurrentContext() noexcept {
     }
     try {
       const Arming arming = ArmSlowly(context, generation);
-      if (arming.safe) return arming;
+      if (arming.result == CUDA_SUCCESS) return arming;
     } catch (...) {
       Say("out of memory while a context is made ready");
     }
   }
-  return {.safe = false};
+  return {.result = WhyNot()};
 }
 
 void ContextEnds(CUcontext context) noexcept {

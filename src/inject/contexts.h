@@ -31,7 +31,9 @@ bool FindKernel(CUmodule module, const char* name, uint32_t* number) noexcept;
 // Makes sure that the current context can run every patched image. Cheap when there is nothing to
 // do; call before each launch. What fails is tried twice: it may have been a moment's want.
 struct Arming {
-  bool safe = true;  // false: patched code would store to where there is no memory
+  // Not CUDA_SUCCESS: patched code would store to where there is no memory. What a launch shall
+  // return then.
+  CUresult result = CUDA_SUCCESS;
   uint32_t context = capture::kNoContext;  // its index in the capture
 };
 Arming ArmCurrentContext() noexcept;

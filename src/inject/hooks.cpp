@@ -234,7 +234,7 @@ CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
                                                         .block = {block_x, block_y, block_z}, \
                                                         .dynamic_shared_bytes = shared,       \
                                                         .stream = stream});                   \
-    if (!launching.may_run) return CUDA_ERROR_OUT_OF_MEMORY;                                  \
+    if (launching.result != CUDA_SUCCESS) return launching.result;                            \
     const CUresult result = real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, \
                                  shared, stream, parameters, extra);                          \
     AfterLaunch(launching.entry, result);                                                     \
@@ -250,7 +250,7 @@ IKET_LAUNCH_KERNEL(cuLaunchKernel_ptsz)
     static const auto real = IKET_REAL(name);                                         \
     if (real == nullptr) return kMissing;                                             \
     const Launching launching = BeforeLaunch(function, ShapeOf(config));              \
-    if (!launching.may_run) return CUDA_ERROR_OUT_OF_MEMORY;                          \
+    if (launching.result != CUDA_SUCCESS) return launching.result;                    \
     const CUresult result = real(config, function, parameters, extra);                \
     AfterLaunch(launching.entry, result);                                             \
     return result;                                                                    \
@@ -271,7 +271,7 @@ IKET_LAUNCH_KERNEL_EX(cuLaunchKernelEx_ptsz)
                                 .dynamic_shared_bytes = shared,                               \
                                 .stream = stream,                                             \
                                 .flags = iket::session::kLaunchCooperative});                 \
-    if (!launching.may_run) return CUDA_ERROR_OUT_OF_MEMORY;                                  \
+    if (launching.result != CUDA_SUCCESS) return launching.result;                            \
     const CUresult result = real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, \
                                  shared, stream, parameters);                                 \
     AfterLaunch(launching.entry, result);                                                     \
@@ -282,12 +282,13 @@ IKET_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel_ptsz)
 #undef IKET_LAUNCH_COOPERATIVE
 
 // A graph's kernels were added earlier; its context must be armed before they run.
-#define IKET_GRAPH_LAUNCH(name)                                     \
-  CUresult name(CUgraphExec graph, CUstream stream) {               \
-    static const auto real = IKET_REAL(name);                       \
-    if (real == nullptr) return kMissing;                           \
-    if (!ArmCurrentContext().safe) return CUDA_ERROR_OUT_OF_MEMORY; \
-    return real(graph, stream);                                     \
+#define IKET_GRAPH_LAUNCH(name)                        \
+  CUresult name(CUgraphExec graph, CUstream stream) {  \
+    static const auto real = IKET_REAL(name);          \
+    if (real == nullptr) return kMissing;              \
+    const CUresult ready = ArmCurrentContext().result; \
+    if (ready != CUDA_SUCCESS) return ready;           \
+    return real(graph, stream);                        \
   }
 IKET_GRAPH_LAUNCH(cuGraphLaunch)
 IKET_GRAPH_LAUNCH(cuGraphLaunch_ptsz)

@@ -74,9 +74,11 @@ Launching BeforeLaunch(const void* handle, const LaunchShape& shape) noexcept {
   const Arming arming = ArmCurrentContext();
   uint32_t number = 0;
   if (!LookUpKernel(handle, &number)) return {};
-  if (!arming.safe) {
-    Say("a launch fails with CUDA_ERROR_OUT_OF_MEMORY: its kernel records, and has nowhere to");
-    return {.may_run = false};
+  if (arming.result != CUDA_SUCCESS) {
+    if (arming.result == CUDA_ERROR_OUT_OF_MEMORY) {
+      Say("a launch fails with CUDA_ERROR_OUT_OF_MEMORY: its kernel records, and has nowhere to");
+    }
+    return {.result = arming.result};
   }
   Guest* guest = Guest::Existing();
   if (guest == nullptr || guest->launch_log() == nullptr) return {};

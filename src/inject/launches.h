@@ -33,7 +33,8 @@ struct LaunchShape {
 // Before a launch of `handle`: arms the context and, for a traced kernel, writes an entry, which
 // AfterLaunch completes.
 struct Launching {
-  bool may_run = true;  // false: the kernel's context could not be made ready, and it would fault
+  // Not CUDA_SUCCESS: the kernel must not run, since its context could not be made ready.
+  CUresult result = CUDA_SUCCESS;
   session::LaunchEntry* entry = nullptr;
 };
 Launching BeforeLaunch(const void* handle, const LaunchShape& shape) noexcept;
