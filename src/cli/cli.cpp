@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "cli/command.h"
@@ -63,7 +64,13 @@ int Main(int argc, char** argv) {
   }
   if (const int code = Parse(app, std::move(words)); code >= 0) return code;
   exporter::RemoveTemporariesOnSignals();
-  const Result<int> result = run();
+  const Result<int> result = [&]() -> Result<int> {
+    try {
+      return run();
+    } catch (const std::bad_alloc&) {
+      return Fail(ErrorKind::kSystem, "not enough memory on this machine for what was asked");
+    }
+  }();
   if (!result) {
     PrintError(result.error().message);
     return ExitCode(result.error().kind);

@@ -34,7 +34,7 @@ struct Line {
 void PrintLines(const std::vector<Line>& lines, bool as_json) {
   if (!as_json) {
     for (const Line& line : lines) {
-      Print(fmt::format("{}: {}, {}, {}{}\n", line.file.path, Bytes(line.file.bytes),
+      Print(fmt::format("{}: {}, {}, {}{}\n", Printable(line.file.path), Bytes(line.file.bytes),
                         Counted(line.warps, "warp"), Counted(line.events, "event"),
                         line.simulated ? ", of a software device: no measurement" : ""));
     }
@@ -67,6 +67,11 @@ Result<int> Export(const Options& options) {
   int code = kExitDone;
   std::vector<Line> lines;
   for (const std::string& capture : options.captures) {
+    // Beside a capture that comes from there no file belongs.
+    if (options.output.empty() && (capture.starts_with("/dev/") || capture.starts_with("/proc/"))) {
+      return Fail(ErrorKind::kUsage, "export: say with -o where to write what comes from {}",
+                  capture);
+    }
     const std::string path =
         options.output.empty() ? ExportPath(capture, options.format) : options.output;
     std::error_code ignored;
@@ -85,7 +90,7 @@ Result<int> Export(const Options& options) {
       continue;
     }
     code = std::max(code, ReadCode(*loaded));
-    if (loaded->model.warps.size() == 0) continue;
+    if (loaded->model.warps.size() == 0) continue;  // ReadCode has said so
     auto file = ExportAs(options.format, loaded->model, path, options.range_cycles);
     if (!file) {
       failed(file.error());

@@ -194,7 +194,7 @@ Result<int> CompareCode(const InfoOptions& options) {
     Print(json.text() + "\n");
     return kExitDone;
   }
-  std::string text = fmt::format("{} -> {}\n", options.file, options.compare);
+  std::string text = fmt::format("{} -> {}\n", Printable(options.file), Printable(options.compare));
   if (same != compared) text += "\n" + table.Text(2);
   if (same != 0) text += fmt::format("\n{} without a difference\n", Counted(same, "kernel"));
   for (const std::string& line : alone) text += Printable(line) + "\n";

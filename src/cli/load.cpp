@@ -39,8 +39,9 @@ int ReadCode(const Loaded& loaded) {
                     loaded.path));
   }
   if (damage.any()) {
-    PrintError(fmt::format("{}: damaged: {}; what is whole in it was read", loaded.path,
-                           damage.Summary()));
+    PrintError(fmt::format("{}: damaged: {}; {}", loaded.path, damage.Summary(),
+                           loaded.model.warps.size() != 0 ? "what is whole in it was read"
+                                                          : "no warp is whole in it"));
     return ExitCode(ErrorKind::kBadInput);
   }
   if (loaded.model.warps.size() == 0) {

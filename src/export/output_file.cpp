@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/write_signals.h"
+
 namespace iket::exporter {
 namespace {
 
@@ -90,6 +92,7 @@ OutputFile::~OutputFile() {
 }
 
 Result<void> OutputFile::Write(std::string_view bytes) {
+  const WriteSignalGuard guard;  // a file size limit is an error to be told, not a death
   while (!bytes.empty()) {
     const ssize_t written = write(fd_, bytes.data(), bytes.size());
     if (written < 0) {

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "inject/guest.h"
+#include "inject/launches.h"
 #include "inject/say.h"
 #include "inject/window.h"
 #include "patch/window_constant.h"
@@ -35,7 +36,9 @@ struct TracedContext {
   uint32_t index = 0;
   std::optional<Window> window;
   bool drained_here = false;  // the supervisor does not have its memory
-  bool ended = false;
+  bool ended = false;         // its rings were read here
+  bool is_primary = false;    // of its device
+  bool gone = false;
 };
 
 // Guards all below. Held across driver calls: the driver never calls back into these hooks, and no
@@ -174,6 +177,25 @@ void Announce(Guest& guest, TracedContext& context) {
                                 .in_process_drain = context.drained_here});
 }
 
+// True if the context, which is current, is the primary one of its device.
+bool IsPrimary(CUcontext context, CUdevice device) {
+  const auto state = reinterpret_cast<decltype(&::cuDevicePrimaryCtxGetState)>(
+      FindReal("cuDevicePrimaryCtxGetState"));
+  const auto retain =
+      reinterpret_cast<decltype(&::cuDevicePrimaryCtxRetain)>(FindReal("cuDevicePrimaryCtxRetain"));
+  const auto release = reinterpret_cast<decltype(&::cuDevicePrimaryCtxRelease)>(
+      FindReal("cuDevicePrimaryCtxRelease_v2"));
+  if (state == nullptr || retain == nullptr || release == nullptr) return false;
+  unsigned flags = 0;
+  int active = 0;
+  // Never made on our account.
+  if (state(device, &flags, &active) != CUDA_SUCCESS || active == 0) return false;
+  CUcontext primary = nullptr;
+  if (retain(&primary, device) != CUDA_SUCCESS) return false;
+  release(device);
+  return primary == context;
+}
+
 // Gives a new context its window. Null if that cannot be.
 TracedContext* OpenContext(Guest& guest, unsigned long long id, CUcontext handle) {
   CUdevice device = 0;
@@ -190,7 +212,8 @@ TracedContext* OpenContext(Guest& guest, unsigned long long id, CUcontext handle
                         .handle = handle,
                         .device = device,
                         .index = guest.TakeContextNumber(),
-                        .window = std::move(*window)});
+                        .window = std::move(*window),
+                        .is_primary = IsPrimary(handle, device)});
   try {
     Announce(guest, Contexts().back());
   } catch (...) {
@@ -284,12 +307,30 @@ bool Find(Handle LoadedImage::* member, Handle handle, const char* name, uint32_
   return false;
 }
 
+// With the mutex held: forgets the images for which `gone` holds.
+template <typename Gone>
+void Forget(const Gone& gone) {
+  std::erase_if(Images(), [&](const LoadedImage& image) {
+    if (!gone(image)) return false;
+    for (const auto& [name, number] : image.image->kernels) ForgetKernel(number);
+    return true;
+  });
+}
+
 template <typename Handle>
-bool Remove(Handle LoadedImage::* member, Handle handle) {
-  if (g_generation.load() == 0 || handle == nullptr) return false;
+void Remove(Handle LoadedImage::* member, Handle handle) {
+  if (g_generation.load() == 0 || handle == nullptr) return;
   const std::lock_guard lock(g_mutex);
-  return std::erase_if(Images(),
-                       [&](const LoadedImage& image) { return image.*member == handle; }) > 0;
+  Forget([&](const LoadedImage& image) { return image.*member == handle; });
+}
+
+// With the mutex held: a context that is about to end.
+void End(TracedContext& context) {
+  SaveRings(context);
+  context.gone = true;
+  Forget([&](const LoadedImage& image) {
+    return image.module != nullptr && image.module_context == context.id;
+  });
 }
 
 }  // namespace
@@ -317,8 +358,8 @@ bool AddModule(CUmodule module, std::shared_ptr<PatchedImage> image) noexcept {
   return false;
 }
 
-bool RemoveLibrary(CUlibrary library) noexcept { return Remove(&LoadedImage::library, library); }
-bool RemoveModule(CUmodule module) noexcept { return Remove(&LoadedImage::module, module); }
+void RemoveLibrary(CUlibrary library) noexcept { Remove(&LoadedImage::library, library); }
+void RemoveModule(CUmodule module) noexcept { Remove(&LoadedImage::module, module); }
 
 bool FindKernel(CUlibrary library, const char* name, uint32_t* number) noexcept {
   return library != nullptr && Find(&LoadedImage::library, library, name, number);
@@ -356,7 +397,7 @@ void ContextEnds(CUcontext context) noexcept {
   try {
     const std::lock_guard lock(g_mutex);
     for (TracedContext& known : Contexts()) {
-      if (known.handle == context && !known.ended) SaveRings(known);
+      if (known.handle == context && !known.gone) End(known);
     }
     g_generation.fetch_add(1);  // the handle may come back as another context
   } catch (...) {
@@ -369,7 +410,7 @@ void DeviceContextEnds(CUdevice device) noexcept {
   try {
     const std::lock_guard lock(g_mutex);
     for (TracedContext& known : Contexts()) {
-      if (known.device == device && !known.ended) SaveRings(known);
+      if (known.device == device && known.is_primary && !known.gone) End(known);
     }
     g_generation.fetch_add(1);
   } catch (...) {

@@ -20,9 +20,9 @@ namespace iket::inject {
 // caller unloads it and loads the original.
 bool AddLibrary(CUlibrary library, std::shared_ptr<PatchedImage> image) noexcept;
 bool AddModule(CUmodule module, std::shared_ptr<PatchedImage> image) noexcept;
-// True if it was one of ours.
-bool RemoveLibrary(CUlibrary library) noexcept;
-bool RemoveModule(CUmodule module) noexcept;
+// It was unloaded: what was known of it and of its kernels is forgotten.
+void RemoveLibrary(CUlibrary library) noexcept;
+void RemoveModule(CUmodule module) noexcept;
 
 // The number of a kernel by the name it has in a library or module; false if it is not traced.
 bool FindKernel(CUlibrary library, const char* name, uint32_t* number) noexcept;
@@ -38,7 +38,8 @@ struct Arming {
 };
 Arming ArmCurrentContext() noexcept;
 
-// The program is about to destroy a context: rings that only we can read are saved.
+// The program is about to destroy a context: rings that only we can read are saved, and the modules
+// that go with it forgotten.
 void ContextEnds(CUcontext context) noexcept;
 // The same for all contexts of a device (its primary context is reset), and for all there are.
 void DeviceContextEnds(CUdevice device) noexcept;

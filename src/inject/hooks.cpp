@@ -141,7 +141,7 @@ CUresult cuLibraryUnload(CUlibrary library) {
   const auto real = IKET_REAL(cuLibraryUnload);
   if (real == nullptr) return kMissing;
   const CUresult result = real(library);
-  if (result == CUDA_SUCCESS && RemoveLibrary(library)) ForgetKernels();
+  if (result == CUDA_SUCCESS) RemoveLibrary(library);
   return result;
 }
 
@@ -185,7 +185,7 @@ CUresult cuModuleUnload(CUmodule module) {
   const auto real = IKET_REAL(cuModuleUnload);
   if (real == nullptr) return kMissing;
   const CUresult result = real(module);
-  if (result == CUDA_SUCCESS && RemoveModule(module)) ForgetKernels();
+  if (result == CUDA_SUCCESS) RemoveModule(module);
   return result;
 }
 

@@ -53,9 +53,13 @@ void RememberKernel(const void* handle, uint32_t number) noexcept {
   }
 }
 
-void ForgetKernels() noexcept {
+void ForgetKernel(uint32_t number) noexcept {
   const std::lock_guard lock(g_writers);
-  for (Slot& slot : g_slots) slot.number.store(kForgotten, std::memory_order_release);
+  for (Slot& slot : g_slots) {
+    if (slot.handle.load(std::memory_order_relaxed) == nullptr) continue;
+    if (slot.number.load(std::memory_order_relaxed) != number) continue;
+    slot.number.store(kForgotten, std::memory_order_release);
+  }
 }
 
 bool LookUpKernel(const void* handle, uint32_t* number) noexcept {

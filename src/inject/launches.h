@@ -14,9 +14,10 @@
 namespace iket::inject {
 
 // Remembers that a CUfunction or CUkernel (as the program may pass either) is the kernel `number`,
-// or, after its library or module is gone, nothing.
+// or, after its library or module is gone, nothing: handles of an unloaded image may come back as
+// others.
 void RememberKernel(const void* handle, uint32_t number) noexcept;
-void ForgetKernels() noexcept;  // handles of an unloaded image may come back as others
+void ForgetKernel(uint32_t number) noexcept;
 
 // True if `handle` is a traced kernel.
 bool LookUpKernel(const void* handle, uint32_t* number) noexcept;

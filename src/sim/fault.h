@@ -31,6 +31,15 @@ struct Fault {
   uint32_t warp = 0;
   uint32_t lane = 0;
   uint64_t address = 0;  // of memory faults
+
+  // A launch for which the host has no memory. The text is short enough for a string to hold
+  // without asking for memory.
+  static Fault NoHostMemory() {
+    Fault fault;
+    fault.kind = Kind::kBadLaunch;
+    fault.message = "no host memory";
+    return fault;
+  }
 };
 
 const char* FaultKindName(Fault::Kind kind);

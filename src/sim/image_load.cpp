@@ -312,6 +312,10 @@ Result<void> ImageLoader::AddKernels() {
                   kernel.param_bytes, kernel.param_base);
     }
     for (const auto& parameter : layout->parameters) {
+      if (uint64_t{parameter.offset} + parameter.size > kernel.param_bytes) {
+        return Fail(ErrorKind::kBadInput, "{}: a parameter of {} bytes at {} of {}", kernel.name,
+                    parameter.size, parameter.offset, kernel.param_bytes);
+      }
       kernel.params.push_back({parameter.offset, parameter.size});
     }
     if (kernel.param_base == 0) kernel.param_base = 0x210;

@@ -11,6 +11,7 @@
 #include <limits>
 #include <list>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -330,7 +331,17 @@ void Machine::Impl::Dispatch() {
         if (best == model.sm_count || room.ctas < rooms[best].ctas) best = s;
       }
       if (best == model.sm_count) break;
-      auto cta = std::make_unique<Cta>();
+      std::unique_ptr<Cta> cta;
+      try {
+        cta = std::make_unique<Cta>();
+        rooms[best].inbox.reserve(rooms[best].inbox.size() + 1);
+      } catch (const std::bad_alloc&) {
+        launch.Fail(Fault::NoHostMemory());
+        launch.left -= all - launch.next_cta;
+        launch.next_cta = all;
+        if (launch.left == 0) finished.notify_all();
+        break;
+      }
       cta->launch = &launch;
       cta->owner = *it;
       cta->index = launch.next_cta++;

@@ -102,13 +102,34 @@ class Formatter {
           break;
         }
       }
-      if (i < format.size() && spec.size() < 32) out += One(spec, format[i], wide);
+      if (i < format.size() && spec.size() < 32) out += One(Bounded(spec), format[i], wide);
     }
     return out;
   }
   int count() const { return count_; }
 
  private:
+  // The conversion with widths and precisions of up to kMostText: what is longer is cut there
+  // anyway (Print), after minutes.
+  static std::string Bounded(const std::string& spec) {
+    std::string bounded, number;
+    const auto flush = [&] {
+      bounded += number.size() > 5 || (!number.empty() && std::stoul(number) > kMostText)
+                     ? std::to_string(kMostText)
+                     : number;
+      number.clear();
+    };
+    for (const char c : spec) {
+      if ((c >= '1' && c <= '9') || (c == '0' && !number.empty())) {
+        number += c;
+        continue;
+      }
+      flush();
+      bounded += c;
+    }
+    flush();
+    return bounded;
+  }
   uint64_t Next(uint32_t size) {
     at_ = (at_ + size - 1) & ~uint64_t{size - 1};
     const std::byte* const bytes = Access(warp_, Space::kGeneric, lane_, at_, size, false);
@@ -120,7 +141,8 @@ class Formatter {
   template <typename T>
   static std::string Print(const std::string& spec, T value) {
     const int length = std::snprintf(nullptr, 0, spec.c_str(), value);
-    std::string text(static_cast<size_t>(std::clamp(length, 0, 1 << 16)) + 1, '\0');
+    std::string text(static_cast<size_t>(std::clamp(length, 0, static_cast<int>(kMostText))) + 1,
+                     '\0');
     std::snprintf(text.data(), text.size(), spec.c_str(), value);
     text.pop_back();
     return text;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <new>
 
 #include "sim/image.h"
 
@@ -45,16 +46,37 @@ void Sm::Place(std::unique_ptr<Cta> cta, uint64_t now) {
   const Launch& launch = *cta->launch;
   if (ctas_.empty()) time = std::max(time, now);
   cta->sm = this;
-  cta->shared.resize(launch.shared_bytes);
-  cta->live_warps = launch.warps;
+  try {
+    MakeWarps(*cta);
+  } catch (const std::bad_alloc&) {
+    // It ends at once, like a CTA whose warps have all exited.
+    for (uint32_t slot = 0; slot < kSlots; ++slot) {
+      if (slots_[slot] == nullptr || slots_[slot]->cta != cta.get()) continue;
+      slots_[slot] = nullptr;
+      due_[slot] = kNever;
+    }
+    cta->warps.clear();
+    cta->live_warps = 0;
+    cta->launch->Fail(Fault::NoHostMemory());
+  }
+  used_warps_ += launch.warps;
+  used_registers_ += launch.registers;
+  used_shared_ += launch.shared_bytes;
+  ctas_.push_back(std::move(cta));
+}
+
+void Sm::MakeWarps(Cta& cta) {
+  const Launch& launch = *cta.launch;
+  cta.shared.resize(launch.shared_bytes);
+  cta.live_warps = launch.warps;
   uint32_t slot = 0;
   for (uint32_t n = 0; n < launch.warps; ++n) {
     while (slots_[slot] != nullptr) ++slot;
     auto warp = std::make_unique<Warp>();
     const uint32_t threads = std::min(kLanes, launch.threads - n * kLanes);
-    warp->cta = cta.get();
+    warp->cta = &cta;
     warp->sm = this;
-    warp->launch = cta->launch;
+    warp->launch = cta.launch;
     warp->number = n;
     warp->slot = slot;
     warp->time = time + n / kSchedulers;
@@ -70,15 +92,11 @@ void Sm::Place(std::unique_ptr<Cta> cta, uint64_t now) {
     const uint32_t rows = launch.image->register_rows();
     warp->Start(TakeRegisters(rows), rows, threads == kLanes ? kAllLanes : (1u << threads) - 1,
                 launch.kernel->entry);
-    slots_[slot] = warp.get();
-    due_[slot] = warp->time;
+    cta.warps.push_back(std::move(warp));
+    slots_[slot] = cta.warps.back().get();
+    due_[slot] = cta.warps.back()->time;
     slots_used_ = std::max(slots_used_, slot + 1);
-    cta->warps.push_back(std::move(warp));
   }
-  used_warps_ += launch.warps;
-  used_registers_ += launch.registers;
-  used_shared_ += launch.shared_bytes;
-  ctas_.push_back(std::move(cta));
 }
 
 std::unique_ptr<uint32_t[]> Sm::TakeRegisters(uint32_t rows) {
@@ -112,7 +130,12 @@ bool Sm::Run(uint64_t until, std::vector<std::unique_ptr<Cta>>& ended) {
     if (first >= until) return true;
     ran = true;
     Warp& warp = *slots_[next];
-    due_[next] = RunWarp(warp, std::min(until, second) + kSlack);
+    try {
+      due_[next] = RunWarp(warp, std::min(until, second) + kSlack);
+    } catch (const std::bad_alloc&) {
+      due_[next] = kNever;
+      warp.launch->Fail(Fault::NoHostMemory());
+    }
     const Cta& cta = *warp.cta;
     if (cta.live_warps == 0 || cta.launch->stop.load(std::memory_order_relaxed)) Reap(ended);
   }

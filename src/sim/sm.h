@@ -27,6 +27,7 @@ class Sm {
   Sm(const DeviceModel& model, AddressSpace& space, uint32_t sm_number)
       : number(sm_number), memory(space), model_(&model) {
     due_.fill(kNever);
+    ctas_.reserve(model.max_ctas_per_sm);  // so that none is ever lost for want of memory
   }
 
   // True if the CTA fits beside those that are here.
@@ -50,6 +51,7 @@ class Sm {
 
   // Returns when the warp can go on: kNever if it has ended or waits for others.
   uint64_t RunWarp(Warp& warp, uint64_t until);
+  void MakeWarps(Cta& cta);
   void End(Warp& warp);
   // CTAs that have ended, of themselves or because their launch was stopped.
   void Reap(std::vector<std::unique_ptr<Cta>>& ended);

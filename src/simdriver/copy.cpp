@@ -98,10 +98,14 @@ std::optional<CUresult> ReadSide(const Side& side, const CUDA_MEMCPY3D& asked, C
   if (asked.Depth > 1 && out->rows < side.y + asked.Height) return CUDA_ERROR_INVALID_VALUE;
   out->address = address + (side.z * out->rows + side.y) * out->pitch + side.x;
   if (!out->on_device) return std::nullopt;
-  // From the first byte to the last.
-  const uint64_t bytes =
-      ((asked.Depth - 1) * out->rows + asked.Height - 1) * out->pitch + asked.WidthInBytes;
-  if (!IsDeviceRange(out->address, bytes)) return CUDA_ERROR_INVALID_VALUE;
+  // From the first byte to the last; what is more than all addresses is no range.
+  const unsigned __int128 bytes =
+      (static_cast<unsigned __int128>(asked.Depth - 1) * out->rows + asked.Height - 1) *
+          out->pitch +
+      asked.WidthInBytes;
+  if (bytes >> 64 != 0 || !IsDeviceRange(out->address, static_cast<uint64_t>(bytes))) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   return std::nullopt;
 }
 
@@ -163,8 +167,10 @@ CUresult CheckMemset(const CUDA_MEMSET_NODE_PARAMS& params) {
   if (params.height > 1 && (params.pitch < row || params.pitch % element != 0)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  const uint64_t bytes = (params.height - 1) * params.pitch + row;
-  return IsDeviceRange(params.dst, bytes) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  const unsigned __int128 bytes =
+      static_cast<unsigned __int128>(params.height - 1) * params.pitch + row;
+  const bool fits = bytes >> 64 == 0 && IsDeviceRange(params.dst, static_cast<uint64_t>(bytes));
+  return fits ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUDA_MEMCPY3D PlainCopy(CUmemorytype to_type, uint64_t to, CUmemorytype from_type, uint64_t from,

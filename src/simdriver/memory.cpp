@@ -7,9 +7,13 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cinttypes>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <mutex>
+#include <string>
 
 // Addresses are numbers here: NOLINTBEGIN(performance-no-int-to-ptr)
 
@@ -110,6 +114,21 @@ CUresult AllocateOnDevice(size_t bytes, uint64_t* address) {
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+// True if the process has memory at all of [from, to), to be read and (unless `reads_only`)
+// written.
+bool IsMappedHere(uint64_t from, uint64_t to, bool reads_only) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; from < to && std::getline(maps, line);) {
+    uint64_t first = 0, end = 0;
+    char access[5] = "";
+    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s", &first, &end, access) != 3) break;
+    if (end <= from) continue;
+    if (first > from || access[0] != 'r' || (access[1] != 'w' && !reads_only)) return false;
+    from = end;
+  }
+  return from >= to;
+}
+
 }  // namespace
 
 // --- physical memory -----------------------------------------------------------------------------
@@ -192,6 +211,8 @@ CUresult RegisterHostMemory(void* pointer, size_t bytes, const Context& context,
   }
   const uint64_t start = address / kPage * kPage;
   const uint64_t size = RoundUp(address + bytes, kPage) - start;
+  const bool reads_only = (flags & CU_MEMHOSTREGISTER_READ_ONLY) != 0;
+  if (!IsMappedHere(start, start + size, reads_only)) return CUDA_ERROR_INVALID_VALUE;
   // The memory stays the program's.
   sim::HostMemory memory(reinterpret_cast<std::byte*>(start), [](std::byte*) {});
   const CUresult result = MapHostRange(start, size, std::move(memory));

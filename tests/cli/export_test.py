@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import resource
 import signal
 import stat
 import subprocess
@@ -36,6 +37,27 @@ class ExportTest(harness.CliTest):
         self.assertEqual(gzip.decompress(self.read("complete.pftrace.gz")),
                          (self.iket("export", capture), self.read("complete.pftrace"))[1])
         self.assert_one_line(self.iket("export", "--format", "svg", capture), 2)
+
+    def test_file_size_limit(self):
+        capture = self.capture("complete")
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+        result = self.iket("export", capture, preexec_fn=limit)
+        self.assert_one_line(result, 3)
+        self.assertIn("File too large", result.err)
+        self.assertEqual([name for name in os.listdir(self.folder) if "pftrace" in name], [])
+
+    def test_nothing_beside_devices(self):
+        with open(self.capture("complete"), "rb") as capture:
+            self.assert_one_line(self.iket("export", "/dev/stdin", stdin=capture), 2)
+
+    def test_nothing_to_export_is_said(self):
+        with open(self.capture("complete"), "rb") as file:
+            head = file.read()[:600]
+        result = self.iket("export", self.write("cut.iketcap", head))
+        self.assertNotEqual(result.code, 0)
+        self.assertFalse(os.path.exists(self.path("cut.pftrace")))
+        self.assertIn("cut.iketcap", result.err)
 
     def test_output_name(self):
         result = self.iket("export", self.capture("complete"), "-o", "x.pftrace")
