@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -127,6 +128,40 @@ TEST_F(Memory, CopiesOfBoxesUsePitchAndOffset) {
   copy.srcPitch = 3;  // less than offset and width
   EXPECT_CU(CUDA_ERROR_INVALID_VALUE, CU(cuMemcpy3D)(&copy));
   ASSERT_CU(CU(cuMemFree)(p));
+}
+
+TEST_F(Memory, RowsThatReachPastAllAddressesAreRefused) {
+  CUdeviceptr memory = 0;
+  ASSERT_CU(CU(cuMemAlloc)(&memory, 4096));
+  std::byte host[64] = {};
+  CUDA_MEMCPY2D copy{};
+  copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+  copy.srcHost = host;
+  copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.dstDevice = memory;
+  copy.srcPitch = copy.dstPitch = copy.WidthInBytes = 16;
+  copy.Height = size_t{1} << 60;  // 16 times that is 0, in 64 bits
+  EXPECT_CU(CUDA_ERROR_INVALID_VALUE, CU(cuMemcpy2D)(&copy));
+  EXPECT_CU(CUDA_ERROR_INVALID_VALUE, CU(cuMemcpy2DAsync)(&copy, nullptr));
+  EXPECT_CU(CUDA_ERROR_INVALID_VALUE, CU(cuMemsetD2D8)(memory, 16, 1, 16, size_t{1} << 60));
+  EXPECT_CU(CUDA_SUCCESS, CU(cuCtxSynchronize)());
+  EXPECT_CU(CUDA_SUCCESS, CU(cuMemFree)(memory));
+}
+
+TEST_F(Memory, OnlyPagesThatAreThereAreRegistered) {
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* const pages =
+      mmap(nullptr, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(pages, MAP_FAILED);
+  auto* const second = static_cast<std::byte*>(pages) + page;
+  ASSERT_EQ(munmap(second, page), 0);
+  EXPECT_CU(CUDA_ERROR_INVALID_VALUE, CU(cuMemHostRegister)(pages, 3 * page, 0));
+  ASSERT_EQ(mprotect(pages, page, PROT_READ), 0);
+  EXPECT_CU(CUDA_ERROR_INVALID_VALUE, CU(cuMemHostRegister)(pages, page, 0));
+  EXPECT_CU(CUDA_SUCCESS, CU(cuMemHostRegister)(second + page, page, 0));
+  EXPECT_CU(CUDA_SUCCESS, CU(cuMemHostUnregister)(second + page));
+  munmap(pages, page);
+  munmap(second + page, page);
 }
 
 TEST_F(Memory, PageableSourceMayChangeAfterAnAsynchronousCopy) {

@@ -2,12 +2,13 @@
 //
 // A person's small program of the driver API: loads a file of code and runs a kernel of it.
 //
-//   app IMAGE KERNEL [fork-first | fork-late]
+//   app IMAGE KERNEL [fork-first | fork-late | again]
 //
 // Says "running" when all threads of the kernel Endless run, "done" at the end, or which call
 // failed with which error, and then ends with 1. With `fork-first` a forked child does the same
 // beside it; with `fork-late` the child is forked when the device is in use, which CUDA does not
-// permit.
+// permit. With `again` all is done three times, in contexts that end with everything that is in
+// them.
 #include <cuda.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -73,6 +74,12 @@ int Run(const char* image, const char* kernel, bool fork_late) {
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
   const char* const how = argc > 3 ? argv[3] : "";
+  if (std::strcmp(how, "again") == 0) {
+    for (int i = 0; i < 3; ++i) {
+      if (Run(argv[1], argv[2], false) != 0 || !GOOD(cuDevicePrimaryCtxReset(0))) return 1;
+    }
+    return 0;
+  }
   if (std::strcmp(how, "fork-first") != 0) {
     return Run(argv[1], argv[2], std::strcmp(how, "fork-late") == 0);
   }

@@ -240,6 +240,12 @@ class Newcomer(unittest.TestCase):
         self.assertEqual(len(self.captures()), 2)
         self.assertRegex(err, r"launches +2: 2 complete, 0 partial; 8 warps")
 
+    def test_contexts_that_end_with_their_modules(self):
+        # Handles of kernels come back as those of other modules.
+        code, out, err = self.app("marked.cubin", "Work", "again")
+        self.assertEqual((code, out), (0, "done\n" * 3), err)
+        self.assertRegex(err, r"launches +3: 3 complete, 0 partial; 12 warps")
+
     def test_a_fork_before_the_device_is_used(self):
         code, out, err = self.app("marked.cubin", "Work", "fork-first")
         self.assertEqual((code, out), (0, "done\ndone\n"), err)
