@@ -1,5 +1,6 @@
 // iket doctor: what of this machine iket can use, and what to do about the rest.
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -48,7 +49,27 @@ void LookAtCollector(std::vector<Finding>& findings) {
   }
 }
 
+// The signal that ends a process which opens the driver; 0 if it lives. A library that is cut or
+// damaged does that inside the loader.
+int SignalOfOpening() {
+  const pid_t child = fork();
+  if (child == 0) {
+    static_cast<void>(supervisor::ListGpus(""));
+    _exit(0);
+  }
+  int status = 0;
+  return child > 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status) ? WTERMSIG(status)
+                                                                                 : 0;
+}
+
 void LookAtGpus(std::vector<Finding>& findings) {
+  if (const int signal = SignalOfOpening(); signal != 0) {
+    findings.push_back(
+        {"driver", Verdict::kBad,
+         fmt::format("libcuda.so.1 ends the process that opens it (signal {})", signal),
+         "it is cut or damaged: install the driver again, or look at LD_LIBRARY_PATH"});
+    return;
+  }
   const auto list = supervisor::ListGpus("");
   if (!list) {
     findings.push_back({"driver", Verdict::kBad, list.error().message,

@@ -31,6 +31,14 @@ class DoctorTest(harness.CliTest):
         self.assertIn("libcuda.so.1", driver["what"])
         self.assertIn("--device sim", driver["advice"])
 
+    def test_a_driver_that_was_cut(self):
+        device = self.about(self.findings(), "software device")[0]["what"]
+        with open(device, "rb") as file:
+            self.write("libcuda.so.1", file.read()[:100_000])
+        (driver,) = self.about(self.findings(LD_LIBRARY_PATH=self.folder), "driver")
+        self.assertEqual(driver["verdict"], "bad", driver)
+        self.assertIn("libcuda.so.1", driver["what"])
+
     def test_the_software_device_is_a_driver_too(self):
         device = self.about(self.findings(), "software device")[0]
         if device["verdict"] != "ok":
