@@ -108,8 +108,8 @@ Op BindInstruction(const sass::Instruction& word, uint32_t index) {
   op.read_barrier = control.read_barrier;
   // Handlers look at the modifiers of their row alone: no bit beside them may say something.
   const bool whole = sass::UnknownBits(word) == sass::Instruction{};
-  static const auto bind_any = Binder();
-  if (!bind_any(op, index) || !whole || op.run == nullptr) {
+  static const auto kBindAny = Binder();
+  if (!kBindAny(op, index) || !whole || op.run == nullptr) {
     op.run = Unsupported;
     op.guard_uniform = false;
   }
