@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "capture/demangle.h"
@@ -15,6 +16,7 @@
 #include "cubin/kernels.h"
 #include "cubin/nvinfo.h"
 #include "export/json_writer.h"
+#include "sass/decode.h"
 #include "sass/instruction.h"
 
 namespace iket::cli {
@@ -59,8 +61,9 @@ Cost CostOf(const cubin::Image& image, const cubin::Function& function) {
     if (!word) break;
     ++cost.instructions;
     padding = word->opcode() == sass::kOpNop ? padding + 1 : 0;
-    const uint32_t opcode = word->opcode();
-    if (opcode == 0x983 || opcode == 0x387 || opcode == 0x987) ++cost.local_accesses;  // LDL, STL
+    const sass::OpcodeRow* const row = sass::FindOpcode(*word);
+    const std::string_view mnemonic = row != nullptr ? row->mnemonic : "";
+    if (mnemonic == "LDL" || mnemonic == "STL") ++cost.local_accesses;
   }
   cost.instructions -= padding;
   return cost;

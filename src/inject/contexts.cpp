@@ -237,12 +237,13 @@ bool ArmImage(LoadedImage& image, const TracedContext& context) {
   // goes for everything that keeps the driver from loading it, but a want of memory.
   if (result != CUDA_SUCCESS && result != CUDA_ERROR_OUT_OF_MEMORY) return true;
   const uint64_t base = context.window->base();
-  CUstream stream = nullptr;
-  if (result == CUDA_SUCCESS) result = Real().StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
   if (result == CUDA_SUCCESS) {
-    result = Real().MemcpyHtoDAsync(constant, &base, sizeof base, stream);
-    if (result == CUDA_SUCCESS) result = Real().StreamSynchronize(stream);
-    Real().StreamDestroy(stream);
+    const PrivateStream stream;
+    result = stream.result();
+    if (result == CUDA_SUCCESS) {
+      result = Real().MemcpyHtoDAsync(constant, &base, sizeof base, stream);
+    }
+    if (result == CUDA_SUCCESS) result = stream.Wait();
   }
   if (result != CUDA_SUCCESS) {
     Say(std::string("cannot tell a patched image where its rings are: ") + NameOf(result));
@@ -275,11 +276,8 @@ Arming ArmSlowly(CUcontext handle, uint64_t generation) {
 // kernels left there, or else that there is no memory.
 CUresult WhyNot() noexcept {
   const RelaxedCapture relaxed;
-  CUstream stream = nullptr;
-  const CUresult result = Real().StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
-  if (result != CUDA_SUCCESS) return result;
-  Real().StreamDestroy(stream);
-  return CUDA_ERROR_OUT_OF_MEMORY;
+  const PrivateStream stream;
+  return stream.result() != CUDA_SUCCESS ? stream.result() : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 bool Add(LoadedImage image) noexcept {

@@ -72,4 +72,25 @@ class RelaxedCapture {
   CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
+// A stream of our own, of no relation to the program's.
+class PrivateStream {
+ public:
+  PrivateStream() { result_ = Real().StreamCreate(&stream_, CU_STREAM_NON_BLOCKING); }
+  PrivateStream(const PrivateStream&) = delete;
+  PrivateStream& operator=(const PrivateStream&) = delete;
+  ~PrivateStream() {
+    if (result_ != CUDA_SUCCESS) return;
+    // Also after a failure: what was begun before it must not meet memory that is given back.
+    Real().StreamSynchronize(stream_);
+    Real().StreamDestroy(stream_);
+  }
+  CUresult result() const { return result_; }
+  operator CUstream() const { return stream_; }  // NOLINT: a handle like any other
+  CUresult Wait() const { return Real().StreamSynchronize(stream_); }
+
+ private:
+  CUstream stream_ = nullptr;
+  CUresult result_;
+};
+
 }  // namespace iket::inject

@@ -302,16 +302,21 @@ void Stsm(Warp& warp, const Op& op) {
   }
 }
 
+// D = A B + C, all of them registers.
+void BindOperands(Op& op) {
+  op.latency = Latency::kMatrix;
+  op.d = TargetRow(Bits(op, 16, 8));
+  op.a = SourceRow(Bits(op, 24, 8));
+  op.b = {.row = SourceRow(Bits(op, 32, 8))};
+  op.c = {.row = SourceRow(Bits(op, 64, 8))};
+}
+
 }  // namespace
 
 bool IKET_SIM_ISA::BindMatrix(Op& op) {
   switch (op.word.opcode()) {
     case 0x23c: {
-      op.latency = Latency::kMatrix;
-      op.d = TargetRow(Bits(op, 16, 8));
-      op.a = SourceRow(Bits(op, 24, 8));
-      op.b = {.row = SourceRow(Bits(op, 32, 8))};
-      op.c = {.row = SourceRow(Bits(op, 64, 8))};
+      BindOperands(op);
       // Bit 75: k is 16, not 8. Bit 76: fp32 result. Bits 82, 83: bf16, tf32.
       const bool deep = Bit(op, 75), wide = Bit(op, 76), bfloat = Bit(op, 82);
       const uint32_t others = Bits(op, 72, 3) | Bits(op, 77, 5) | Bits(op, 83, 8);
@@ -335,11 +340,7 @@ bool IKET_SIM_ISA::BindMatrix(Op& op) {
       return true;
     }
     case 0x237: {
-      op.latency = Latency::kMatrix;
-      op.d = TargetRow(Bits(op, 16, 8));
-      op.a = SourceRow(Bits(op, 24, 8));
-      op.b = {.row = SourceRow(Bits(op, 32, 8))};
-      op.c = {.row = SourceRow(Bits(op, 64, 8))};
+      BindOperands(op);
       // Bit 74: B by columns. Bits 75, 85, 86: the shape.
       const uint32_t shape = Bits(op, 85, 2) << 1 | Bits(op, 75, 1);
       const uint32_t others =
@@ -350,11 +351,7 @@ bool IKET_SIM_ISA::BindMatrix(Op& op) {
       return true;
     }
     case 0x23f:
-      op.latency = Latency::kMatrix;
-      op.d = TargetRow(Bits(op, 16, 8));
-      op.a = SourceRow(Bits(op, 24, 8));
-      op.b = {.row = SourceRow(Bits(op, 32, 8))};
-      op.c = {.row = SourceRow(Bits(op, 64, 8))};
+      BindOperands(op);
       if (Bits(op, 72, 19) == 0) op.run = Dmma;
       return true;
     case 0x83b:

@@ -164,6 +164,12 @@ class Machine::Impl {
   uint32_t SharedBytes(const Kernel& kernel, uint32_t dynamic) const {
     return model.reserved_shared_bytes_per_cta + RoundUp(kernel.static_shared + dynamic, 128);
   }
+  uint32_t CtasPerSm(const Kernel& kernel, uint64_t threads, uint32_t dynamic_shared) const {
+    return std::min(
+        {model.max_warps_per_sm / static_cast<uint32_t>((threads + kLanes - 1) / kLanes),
+         model.registers_per_sm / Registers(kernel, threads),
+         model.shared_bytes_per_sm / SharedBytes(kernel, dynamic_shared), model.max_ctas_per_sm});
+  }
   std::optional<std::string> Refuse(const LaunchConfig& config) const;
 
   const DeviceModel model;
@@ -263,10 +269,7 @@ std::optional<Fault> Machine::Impl::Run(const LaunchConfig& config, const std::s
   GridWorkspace workspace(space);
   if (config.cooperative) {
     const uint64_t fit =
-        uint64_t{model.sm_count} *
-        std::min({model.max_warps_per_sm / launch->warps,
-                  model.registers_per_sm / std::max(launch->registers, 1u),
-                  model.shared_bytes_per_sm / launch->shared_bytes, model.max_ctas_per_sm});
+        uint64_t{model.sm_count} * CtasPerSm(kernel, launch->threads, config.dynamic_shared);
     if (config.grid.count() > fit) {
       return Fault{.kind = Fault::Kind::kBadLaunch,
                    .message = fmt::format("{}: {} CTAs of a cooperative launch, {} fit at once",
@@ -456,12 +459,7 @@ std::optional<Fault> Machine::Run(const LaunchConfig& launch, const std::stop_to
 uint32_t Machine::MaxCtasPerSm(const Kernel& kernel, uint64_t threads,
                                uint32_t dynamic_shared) const {
   if (threads == 0 || threads > kernel.max_threads) return 0;
-  const DeviceModel& model = impl_->model;
-  const auto warps = static_cast<uint32_t>((threads + kLanes - 1) / kLanes);
-  const uint32_t registers = impl_->Registers(kernel, threads);
-  return std::min({model.max_warps_per_sm / warps, model.registers_per_sm / registers,
-                   model.shared_bytes_per_sm / impl_->SharedBytes(kernel, dynamic_shared),
-                   model.max_ctas_per_sm});
+  return impl_->CtasPerSm(kernel, threads, dynamic_shared);
 }
 
 const DeviceModel& Machine::model() const { return impl_->model; }

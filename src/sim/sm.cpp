@@ -35,15 +35,7 @@ constexpr uint64_t kReadCycles = 10;
 
 }  // namespace
 
-bool Sm::Fits(const Launch& launch) const {
-  return used_warps_ + launch.warps <= std::min(kSlots, model_->max_warps_per_sm) &&
-         used_registers_ + launch.registers <= model_->registers_per_sm &&
-         used_shared_ + launch.shared_bytes <= model_->shared_bytes_per_sm &&
-         ctas_.size() < model_->max_ctas_per_sm;
-}
-
 void Sm::Place(std::unique_ptr<Cta> cta, uint64_t now) {
-  const Launch& launch = *cta->launch;
   if (ctas_.empty()) time = std::max(time, now);
   cta->sm = this;
   try {
@@ -59,9 +51,6 @@ void Sm::Place(std::unique_ptr<Cta> cta, uint64_t now) {
     cta->live_warps = 0;
     cta->launch->Fail(Fault::NoHostMemory());
   }
-  used_warps_ += launch.warps;
-  used_registers_ += launch.registers;
-  used_shared_ += launch.shared_bytes;
   ctas_.push_back(std::move(cta));
 }
 
@@ -179,9 +168,6 @@ void Sm::Reap(std::vector<std::unique_ptr<Cta>>& ended) {
       }
     }
     cta.launch->instructions.fetch_add(instructions, std::memory_order_relaxed);
-    used_warps_ -= cta.launch->warps;
-    used_registers_ -= cta.launch->registers;
-    used_shared_ -= cta.launch->shared_bytes;
     ended.push_back(std::move(ctas_[i]));
     ctas_.erase(ctas_.begin() + static_cast<std::ptrdiff_t>(i));
   }

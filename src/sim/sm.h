@@ -30,8 +30,7 @@ class Sm {
     ctas_.reserve(model.max_ctas_per_sm);  // so that none is ever lost for want of memory
   }
 
-  // True if the CTA fits beside those that are here.
-  bool Fits(const Launch& launch) const;
+  // Whether there is room for it the machine has seen to.
   void Place(std::unique_ptr<Cta> cta, uint64_t time);
   // Runs until its clock reaches `until`, or until CTAs end, which are appended to `ended`. False
   // if nothing ran.
@@ -39,7 +38,6 @@ class Sm {
   // A warp that waited for others can go on, from its time on.
   void Wake(const Warp& warp) { due_[warp.slot] = warp.time; }
   bool empty() const { return ctas_.empty(); }
-  size_t resident() const { return ctas_.size(); }
 
   const uint32_t number;
   AddressView memory;
@@ -68,9 +66,6 @@ class Sm {
   // Register files of warps that ended, all of `spare_rows_` rows.
   std::vector<std::unique_ptr<uint32_t[]>> spare_;
   uint32_t spare_rows_ = 0;
-  uint32_t used_warps_ = 0;
-  uint32_t used_registers_ = 0;
-  uint32_t used_shared_ = 0;
 };
 
 }  // namespace iket::sim
