@@ -8,6 +8,7 @@
 #include "sim/float_ops.h"
 #include "sim/half.h"
 #include "sim/lanes.h"
+#include "sim/mufu.h"
 
 namespace iket::sim {
 namespace {
@@ -154,59 +155,18 @@ void Fchk(Warp& warp, const Op& op) {
   warp.WritePredicate(Bits(op, 81, 3), slow);
 }
 
-// ---- MUFU --------------------------------------------------------------------------------------
-uint32_t Mufu(uint32_t function, uint32_t bits) {
-  const float x = AsFloat(function >= 6 && function != 8 ? bits : Flush(bits));
-  switch (function) {
-    case 0:
-      return Canonical(static_cast<float>(std::cos(double{x})));
-    case 1:
-      return Canonical(static_cast<float>(std::sin(double{x})));
-    case 2:
-      return Flush(Canonical(static_cast<float>(std::exp2(double{x}))));
-    case 3:
-      return Canonical(static_cast<float>(std::log2(double{x})));
-    case 4:
-      return Flush(Canonical(static_cast<float>(1.0 / double{x})));
-    case 5:
-      return Canonical(static_cast<float>(1.0 / std::sqrt(double{x})));
-    case 6:
-    case 7: {
-      // The high word of a double; the low one is taken for 0.
-      const double wide = AsDouble(uint64_t{bits} << 32);
-      const double value = function == 6 ? 1.0 / wide : 1.0 / std::sqrt(wide);
-      return static_cast<uint32_t>(AsBits(value) >> 32);
-    }
-    case 8:
-      return Canonical(std::sqrt(x));
-    default:
-      return Canonical(static_cast<float>(std::tanh(double{x})));
-  }
-}
 void MufuLanes(Warp& warp, const Op& op) {
-  const uint32_t function = Bits(op, 74, 6);
-  const SignChange change =
-      Bits(op, 9, 3) == 4 ? SignChange{} : SignChangeOf(Bit(op, 62), Bit(op, 63));
+  const auto function = static_cast<MufuFunction>(Bits(op, 74, 6));
   if (Bit(op, 72)) {  // fp16, of one half
     const uint32_t shift = Bits(op, 60, 2) == 1 ? 16 : 0;
     MapB(warp, op, [=](uint32_t b) -> uint32_t {
-      const double x = FloatFromHalf(static_cast<uint16_t>(b >> shift));
-      return HalfFromFloat(StickyFloat(function == 2 ? std::exp2(x) : std::tanh(x)));
+      return MufuOfHalf(function, static_cast<uint16_t>(b >> shift));
     });
     return;
   }
-  MapB(warp, op, [=](uint32_t b) {
-    const uint32_t x = change(b);
-    // sin and cos take their angle in turns: 2 pi is 1.
-    if (function <= 1) {
-      const double turns = double{AsFloat(Flush(x))};
-      if (!std::isfinite(turns)) return kCanonicalNan;
-      constexpr double kTurn = 6.283185307179586476925;
-      const double angle = (turns - std::floor(turns)) * kTurn;
-      return AsBits(static_cast<float>(function == 0 ? std::cos(angle) : std::sin(angle)));
-    }
-    return Mufu(function, x);
-  });
+  const SignChange change =
+      Bits(op, 9, 3) == 4 ? SignChange{} : SignChangeOf(Bit(op, 62), Bit(op, 63));
+  MapB(warp, op, [=](uint32_t b) { return Mufu(function, change(b)); });
 }
 
 }  // namespace

@@ -16,7 +16,6 @@ import collections
 import concurrent.futures
 import glob
 import json
-import math
 import os
 import struct
 import subprocess
@@ -47,31 +46,6 @@ def halves(words):
             for word in words for shift in (0, 16)]
 
 
-def ordered(value, size):
-    """Floats as integers whose distance counts representable numbers."""
-    bits = struct.unpack("<i" if size == 4 else "<h", struct.pack("<f" if size == 4 else "<e", value))[0]
-    return bits if bits >= 0 else -(bits & (0x7fffffff if size == 4 else 0x7fff))
-
-
-def within_ulps(got, want, ulps, size):
-    if math.isnan(got) or math.isnan(want):
-        return math.isnan(got) and math.isnan(want)
-    if math.isinf(got) or math.isinf(want):
-        return got == want
-    return abs(ordered(got, size) - ordered(want, size)) <= ulps
-
-
-# What f32_approximate computes, word by word, and by how much PTX lets it be wrong beyond two units: absolute
-# errors of 2^-20.5 for sin and cos, 2^-22 of lg2 near 1, relative ones of 2^-11 for tanh, of which the
-# hardware uses a thirtieth. Two devices may be off to either side.
-MUFU_ERRORS = [2.0 ** -20.5, 2.0 ** -20.5, 0, 2.0 ** -20.5, 0, 0, 0, 2.0 ** -16]
-
-
-def near_mufu(i, got, want):
-    allowed = MUFU_ERRORS[i % len(MUFU_ERRORS)]
-    return within_ulps(got, want, 2, 4) or abs(got - want) <= allowed
-
-
 def difference(got, want):
     """Why two results of a kernel are not the same, or an empty text."""
     kind = want["compare"]
@@ -82,15 +56,10 @@ def difference(got, want):
     a, b = words_of(got), words_of(want)
     if len(a) != len(b):
         return f"{len(a)} words, expected {len(b)}"
-    decode = halves if kind in ("half2", "mmahalf") else singles
-    size = 2 if decode is halves else 4
+    decode = halves if kind == "mmahalf" else singles
     for i, (x, y) in enumerate(zip(decode(a), decode(b))):
         # The products of a matrix kernel add up to 64 at most.
-        if kind.startswith("mma"):
-            near = abs(x - y) <= 64 * 2.0 ** -10
-        else:
-            near = near_mufu(i, x, y) if kind == "mufu" else within_ulps(x, y, 2, size)
-        if not near:
+        if not abs(x - y) <= 64 * 2.0 ** -10:
             return f"value {i} is {x!r}, expected {y!r}"
     return ""
 

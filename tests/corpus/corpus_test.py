@@ -50,18 +50,7 @@ class CheckerTest(unittest.TestCase):
 
     def test_exact_results_must_be_exact(self):
         self.assertTrue(self.changed("int_mul", lambda word: word ^ 1))
-
-    def test_approximations_may_differ_in_two_units(self):
-        self.assertEqual(self.changed("f32_approximate", lambda word: word ^ 1), "")
-        self.assertTrue(self.changed("f32_approximate", lambda word: word + 3))
-        self.assertTrue(self.changed("f32_approximate", lambda word: word ^ 0x80000000))
-        self.assertEqual(self.changed("f16_approximate", lambda word: word + 0x00010001), "")
-        self.assertTrue(self.changed("f16_approximate", lambda word: word + 0x00050000))
-
-    def test_functions_that_ptx_lets_be_off_may_be_so(self):
-        sine = 16  # of an argument of the usual size
-        self.assertEqual(self.changed("f32_approximate", lambda word: word + 4, sine), "")
-        self.assertTrue(self.changed("f32_approximate", lambda word: word + 0x4000, sine))
+        self.assertTrue(self.changed("f32_approximate", lambda word: word ^ 1))
 
     def test_sums_of_products_may_differ_a_little(self):
         self.assertEqual(self.changed("mma_f16_f32", lambda word: word ^ 1), "")
