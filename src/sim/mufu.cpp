@@ -39,14 +39,14 @@ struct Parts {
 // The square of 17 bits in units of 2^19: partial products of less are not made, nor do they carry.
 int64_t Square(uint32_t x) {
   constexpr uint32_t kCut = 19;
-  uint64_t sum = 0;
-  for (uint32_t i = 0; i < kLowBits; ++i) {
-    if ((x >> i & 1) == 0) continue;
-    if (2 * i >= kCut) sum += uint64_t{1} << (2 * i);
-    const uint32_t first = std::max(i + 1, kCut - 1 - i);
-    sum += uint64_t{x >> first << first} << (i + 1);
+  uint64_t missing = 0;
+  for (uint32_t i = 0; 2 * i < kCut; ++i) {
+    // Bit i with itself, and with each higher bit j for which i + j + 1 < kCut.
+    const uint64_t others = x & ((1u << (kCut - 1 - i)) - 1) & ~((2u << i) - 1);
+    const uint64_t products = (uint64_t{1} << (2 * i)) + (others << (i + 1));
+    missing += (x >> i & 1) != 0 ? products : 0;
   }
-  return static_cast<int64_t>(sum >> kCut);
+  return static_cast<int64_t>((uint64_t{x} * x - missing) >> kCut);
 }
 
 int64_t Interpolate(const MufuRow& row, uint32_t low) {
