@@ -118,7 +118,7 @@ Result<void> Store(cubin::Image& image, const CodeSection& section,
   std::memcpy(bytes.data(), rewritten.code.data(), bytes.size());
   const uint64_t size = bytes.size();
   if (auto done = image.SetSectionData(section.section, std::move(bytes)); !done) return done;
-  if (section.is_kernel()) {
+  if (section.is_kernel() || section.functions.size() == 1) {
     if (auto done = image.SetSymbolSize(section.function().symbol, size); !done) return done;
   }
   const auto info = cubin::InfoSectionOf(image, section.section);
@@ -130,6 +130,34 @@ Result<void> Store(cubin::Image& image, const CodeSection& section,
       *info, cubin::ReplaceRecord(
                  contents, *old,
                  cubin::EncodeWords(cubin::AttributeCode::kExitOffsets, rewritten.exit_offsets)));
+}
+
+// Relocations by the section that they change.
+using RelocationMap = std::map<uint32_t, std::vector<Relocation>>;
+RelocationMap RelocationsOf(const cubin::Image& image) {
+  RelocationMap all;
+  for (const cubin::Section& section : image.sections()) {
+    if (section.type != cubin::kSectionRela && section.type != cubin::kSectionRel) continue;
+    auto& of_section = all[section.info];
+    for (const Relocation& relocation : Relocations(section)) of_section.push_back(relocation);
+  }
+  return all;
+}
+
+// What a relocation will write into a word must still be that word's own.
+Result<void> CheckRelocations(const CodeSection& section, const RewrittenCode& rewritten,
+                              const RelocationMap& relocations) {
+  const auto found = relocations.find(section.section);
+  if (found == relocations.end()) return {};
+  for (const Relocation& relocation : found->second) {
+    const uint64_t i = relocation.offset / sass::kInstructionBytes;
+    if (i >= section.code.size()) continue;
+    if (section.code[i].WithControl({}) == rewritten.code[i].WithControl({})) continue;
+    return Fail(ErrorKind::kBadInput,
+                "{}: a relocation applies to the instruction at {:#x}, which has to be replaced",
+                section.function().name, relocation.offset);
+  }
+  return {};
 }
 
 }  // namespace
@@ -156,6 +184,7 @@ Result<Patched> PatchImage(const cubin::Image& image, const Options& options) {
   auto constant = AddWindowConstant(edited);
   if (!constant) return tl::unexpected(constant.error());
 
+  const RelocationMap relocations = RelocationsOf(image);
   uint32_t kernel = options.first_kernel;
   size_t shown = 0;
   for (size_t i = 0; i < plan->sections.size(); ++i) {
@@ -176,6 +205,9 @@ Result<Patched> PatchImage(const cubin::Image& image, const Options& options) {
       function.number = kernel++;
     }
     const RewrittenCode code = Rewrite(section, options.layout, entry ? &*entry : nullptr);
+    if (auto fits = CheckRelocations(section, code, relocations); !fits) {
+      return tl::unexpected(fits.error());
+    }
     if (auto done = Store(edited, section, code); !done) return tl::unexpected(done.error());
     if (section.registers < kMinRegisters) {
       function.patched_registers = kMinRegisters;

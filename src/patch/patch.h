@@ -42,7 +42,8 @@ struct FunctionReport {
 struct ImageReport {
   std::string arch;  // "sm_90a"
   std::vector<Declaration> declarations;
-  std::vector<FunctionReport> functions;  // those with marks, and kernels with a trampoline
+  // Those with marks, kernels with a trampoline, and functions in which warps of those end.
+  std::vector<FunctionReport> functions;
   std::vector<std::string> problems;      // of declarations
   ForeignMarks foreign;
 

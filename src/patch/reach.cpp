@@ -15,23 +15,6 @@ constexpr uint32_t kBaseCallRelative = 0x144;
 constexpr uint32_t kBaseJump = 0x14a;
 constexpr uint32_t kBaseJumpIndexed = 0x14c;
 
-struct Relocation {
-  uint64_t offset = 0;
-  uint32_t symbol = 0;
-};
-
-// REL and RELA begin alike: an offset, and the symbol in the upper half of the next word.
-std::vector<Relocation> Relocations(const cubin::Section& section) {
-  const uint64_t size = section.type == cubin::kSectionRela ? 24 : 16;
-  const UntrustedBytes bytes(section.data);
-  std::vector<Relocation> all;
-  all.reserve(bytes.size() / size);
-  for (uint64_t at = 0; at + size <= bytes.size(); at += size) {
-    all.push_back({*bytes.Read<uint64_t>(at), *bytes.Read<uint32_t>(at + 12)});
-  }
-  return all;
-}
-
 bool IsCall(const Instruction& instruction) {
   const uint32_t base = instruction.base_opcode();
   return base == kBaseCallAbsolute || base == kBaseCallRelative;
@@ -282,6 +265,18 @@ class Decider {
 };
 
 }  // namespace
+
+// REL and RELA begin alike: an offset, and the symbol in the upper half of the next word.
+std::vector<Relocation> Relocations(const cubin::Section& section) {
+  const uint64_t size = section.type == cubin::kSectionRela ? 24 : 16;
+  const UntrustedBytes bytes(section.data);
+  std::vector<Relocation> all;
+  all.reserve(bytes.size() / size);
+  for (uint64_t at = 0; at + size <= bytes.size(); at += size) {
+    all.push_back({*bytes.Read<uint64_t>(at), *bytes.Read<uint32_t>(at + 12)});
+  }
+  return all;
+}
 
 CallGraph FindCalls(const cubin::Image& image, std::span<const CodeSection> sections) {
   return CallFinder(image, sections).Run();

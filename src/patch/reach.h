@@ -34,6 +34,13 @@ struct CallGraph {
   void Add(uint32_t caller, uint32_t callee) { callees[caller].push_back(callee); }
 };
 
+struct Relocation {
+  uint64_t offset = 0;  // in the section that it changes, bytes
+  uint32_t symbol = 0;
+};
+// Those of a section of type REL or RELA.
+std::vector<Relocation> Relocations(const cubin::Section& section);
+
 // Of an image and its code sections.
 CallGraph FindCalls(const cubin::Image& image, std::span<const CodeSection> sections);
 

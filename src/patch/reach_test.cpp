@@ -256,5 +256,21 @@ TEST(PatchImage, TakesACallThatNoRelocationExplainsForACallOfEverything) {
   EXPECT_NE(fates.at(kShared), "");
 }
 
+TEST(PatchImage, ReplacesNoInstructionThatARelocationChanges) {
+  Image image = Load(kReach);
+  for (uint32_t i = 0; i < image.sections().size(); ++i) {
+    const cubin::Section& section = image.sections()[i];
+    if (section.name != ".rela.text.calls_both") continue;
+    std::vector<std::byte> data(section.data.begin(), section.data.end());
+    std::fill_n(data.begin(), sizeof(uint64_t), std::byte{0});  // the first one's offset
+    ASSERT_TRUE(image.SetSectionData(i, std::move(data)));
+  }
+  const auto layout = ring::MakeLayout(32 << 10, 132).value();
+  const auto patched = PatchImage(image, {.layout = layout, .first_kernel = 1});
+  ASSERT_FALSE(patched);
+  EXPECT_EQ(patched.error().message,
+            "calls_both: a relocation applies to the instruction at 0x0, which has to be replaced");
+}
+
 }  // namespace
 }  // namespace iket::patch

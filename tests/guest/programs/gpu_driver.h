@@ -23,11 +23,12 @@ using Stream = CUstream;
 using GraphExec = CUgraphExec;
 
 // The function in the current context.
-inline CUfunction LoadStep() {
+inline CUfunction LoadStep(CUmodule* loaded = nullptr) {
   CUmodule module = nullptr;
   CUfunction step = nullptr;
   GUEST_CHECK(cuModuleLoadData(&module, example_cubin));
   GUEST_CHECK(cuModuleGetFunction(&step, module, "Step"));
+  if (loaded != nullptr) *loaded = module;
   return step;
 }
 inline CUfunction& Step() {

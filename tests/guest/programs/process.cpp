@@ -85,6 +85,20 @@ int Signal() {
   return 0;
 }
 
+int Killed() {
+  Once("once");
+  raise(SIGKILL);
+  return 0;
+}
+
+// A kernel that writes to where nothing is. Ends with 1 and the name of the error.
+int Fault() {
+  const unsigned* memory = guest::Allocate();
+  guest::Launch(nullptr, nullptr);
+  guest::Read(memory);
+  return 0;
+}
+
 // The child has no GPU, but runs the handlers of exit().
 int ForkThenExit() {
   Once("before");
@@ -187,6 +201,26 @@ int SupervisorDies() {
 }
 
 #if !defined(GUEST_RUNTIME)
+// Modules come and go, from before the context has any other.
+int Reload() {
+  CUcontext context = nullptr;
+  GUEST_CHECK(cuInit(0));
+  GUEST_CHECK(cuDevicePrimaryCtxRetain(&context, 0));
+  GUEST_CHECK(cuCtxSetCurrent(context));
+  CUdeviceptr memory = 0;
+  GUEST_CHECK(cuMemAlloc(&memory, guest::kThreads * sizeof(unsigned)));
+  GUEST_CHECK(cuMemsetD32(memory, 0, guest::kThreads));
+  auto* out = reinterpret_cast<unsigned*>(memory);
+  for (int i = 0; i < 20; ++i) {
+    CUmodule module = nullptr;
+    guest::LaunchAs(guest::LoadStep(&module), out, nullptr);
+    GUEST_CHECK(cuCtxSynchronize());
+    GUEST_CHECK(cuModuleUnload(module));
+  }
+  Print("reload", guest::Read(out));
+  return 0;
+}
+
 int Contexts() {
   CUcontext contexts[2];
   unsigned* out[2];
@@ -231,6 +265,8 @@ constexpr Case kCases[] = {
     {"abort", Abort},
     {"exception", Exception},
     {"signal", Signal},
+    {"killed", Killed},
+    {"fault", Fault},
     {"fork_exit", ForkThenExit},
     {"fork_child", WorkInTheChild},
     {"fork_both", WorkInBoth},
@@ -242,6 +278,7 @@ constexpr Case kCases[] = {
     {"supervisor_dies", SupervisorDies},
 #if !defined(GUEST_RUNTIME)
     {"contexts", Contexts},
+    {"reload", Reload},
 #endif
 };
 
