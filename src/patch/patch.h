@@ -44,7 +44,7 @@ struct ImageReport {
   std::vector<Declaration> declarations;
   // Those with marks, kernels with a trampoline, and functions in which warps of those end.
   std::vector<FunctionReport> functions;
-  std::vector<std::string> problems;      // of declarations
+  std::vector<std::string> problems;  // of declarations
   ForeignMarks foreign;
 
   bool has_marks() const { return !declarations.empty() || !functions.empty(); }
