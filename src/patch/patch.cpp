@@ -84,11 +84,12 @@ Result<Plan> MakePlan(const cubin::Image& image) {
   return plan;
 }
 
-FunctionReport Describe(const CodeSection& section) {
+FunctionReport Describe(const CodeSection& section, bool patched) {
   FunctionReport report;
   report.name = std::string(section.function().name);
   report.is_kernel = section.is_kernel();
   report.refusal = section.refusal;
+  report.has_trampoline = patched && section.is_kernel();
   report.reads_cta_yz = section.reads_cta_yz;
   report.registers = report.patched_registers = section.registers;
   for (const Site& site : section.sites.all) {
@@ -106,7 +107,7 @@ Result<ImageReport> Report(const cubin::Image& image, const Plan& plan) {
   report.problems = std::move(declarations.problems);
   report.foreign = FindForeignMarks(image);
   for (size_t i = 0; i < plan.sections.size(); ++i) {
-    if (plan.Shows(i)) report.functions.push_back(Describe(plan.sections[i]));
+    if (plan.Shows(i)) report.functions.push_back(Describe(plan.sections[i], plan.Wants(i)));
   }
   return report;
 }
@@ -201,7 +202,6 @@ Result<Patched> PatchImage(const cubin::Image& image, const Options& options) {
                            .kernel = kernel,
                            .constant_offset = *constant,
                            .reads_cta_yz = section.reads_cta_yz};
-      function.has_trampoline = true;
       function.number = kernel++;
     }
     const RewrittenCode code = Rewrite(section, options.layout, entry ? &*entry : nullptr);

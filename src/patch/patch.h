@@ -32,7 +32,7 @@ struct FunctionReport {
   bool is_kernel = false;
   std::vector<SiteReport> sites;
   std::string refusal;          // why it is not patched; empty if it is, or would be
-  bool has_trampoline = false;  // a kernel that begins and ends are recorded of
+  bool has_trampoline = false;  // a kernel that begins and ends are recorded of, or would be
   uint32_t number = 0;          // of a kernel with a trampoline: what its begin records carry
   bool reads_cta_yz = true;     // its identity records carry blockIdx.y and .z
   uint32_t registers = 0;       // a thread, before

@@ -36,11 +36,12 @@ bool CallsPointer(const Instruction& instruction) {
   }
 }
 
-// True of a direct call or jump whose target only a relocation can tell.
+// True of a call or jump whose target only a relocation can tell, if anything can.
 bool NeedsRelocation(const Instruction& instruction, size_t index, size_t count) {
   const uint32_t base = instruction.base_opcode();
   if (base == kBaseCallAbsolute || base == kBaseJump) return !CallsPointer(instruction);
-  if (base != kBaseCallRelative || !sass::HasRelativeTarget(instruction)) return false;
+  if (base != kBaseCallRelative) return false;
+  if (!sass::HasRelativeTarget(instruction)) return true;  // a register adds to it
   const int64_t target = sass::RelativeTarget(instruction, index * sass::kInstructionBytes);
   return target < 0 || target >= static_cast<int64_t>(count * sass::kInstructionBytes);
 }

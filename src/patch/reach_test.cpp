@@ -209,6 +209,11 @@ TEST(PatchImage, PatchesWhatOnlyKernelsWithATrampolineReach) {
                            "calls_ends_only", kAlone, kPointee, kEnds}) {
     EXPECT_EQ(fates.at(name), "") << name;
   }
+  const ImageReport report = Inspect(Load(kReach)).value();
+  for (const FunctionReport& function : report.functions) {
+    EXPECT_EQ(function.has_trampoline, function.is_kernel && function.name != "unoptimised")
+        << function.name;
+  }
   EXPECT_NE(fates.at("unoptimised").find("ptxas did not optimise"), std::string::npos);
   EXPECT_NE(fates.at(kShared).find("kernel unoptimised can reach it and is not patched: mark at"),
             std::string::npos)
