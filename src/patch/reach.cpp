@@ -119,6 +119,8 @@ class CallFinder {
     const std::vector<Instruction>& code = sections_[node].code;
     bool calls_pointer = false, calls_unknown = false;
     for (size_t i = 0; i < code.size(); ++i) {
+      const uint32_t base = code[i].base_opcode();
+      if (base < kBaseCallAbsolute || base > kBaseJumpIndexed) continue;
       calls_pointer |= CallsPointer(code[i]);
       calls_unknown |= NeedsRelocation(code[i], i, code.size()) &&
                        !(i < has_target_[node].size() && has_target_[node][i]);
