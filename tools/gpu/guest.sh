@@ -6,7 +6,7 @@
 #
 # The tree is the folder above this script's that has bin/iket, or $IKET_TREE. OUT gets summary.txt and
 # results.tar.gz (what every guest said). The exit code says that one does not pass. Python guests run
-# where their modules are; the summary says which did not. Under 200 s on one H200.
+# where their modules are; the summary says which did not.
 set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
