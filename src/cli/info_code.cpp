@@ -76,7 +76,8 @@ std::string PayloadText(uint8_t payload) {
 std::string FateOf(const patch::FunctionReport& function) {
   if (!function.refusal.empty()) return "refused: " + function.refusal;
   if (!function.sites.empty()) return "traced";
-  return function.has_trampoline ? "begin and end traced" : "no marks";
+  if (function.has_trampoline) return "begin and end traced";
+  return function.is_kernel ? "no marks" : "ends of warps traced";
 }
 
 // Kernels that the patcher would leave alone are not in its report.
@@ -160,8 +161,8 @@ std::string ImageText(const ImageInfo& info, const InfoOptions& options) {
   bool any = false;
   uint64_t left_out = 0;
   for (const patch::FunctionReport& function : info.functions) {
-    const bool marked =
-        !function.sites.empty() || !function.refusal.empty() || function.has_trampoline;
+    const bool marked = !function.sites.empty() || !function.refusal.empty() ||
+                        function.has_trampoline || !function.is_kernel;
     if (!marked && !options.all && info.report.has_marks()) {
       ++left_out;
       continue;

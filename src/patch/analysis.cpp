@@ -77,19 +77,21 @@ std::string Judge(const cubin::Image& image, CodeSection& section) {
         "code for {}: this version traces sm_90 only; build with -arch=sm_90a, or add it",
         image.ArchName());
   }
+  for (uint32_t i = 0; i < section.code.size(); ++i) {
+    if (sass::MayUseReservedUniforms(section.code[i])) {
+      section.uses_reserved_uniforms = true;
+      return fmt::format("the instruction at {} uses one of UR0..UR3, which marks need", At(i));
+    }
+  }
   if (!section.sites.problems.empty()) {
     const SiteProblem& problem = section.sites.problems.front();
     return fmt::format("mark at {} not understood: {}", At(problem.instruction), problem.reason);
   }
-  for (uint32_t i = 0; i < section.code.size(); ++i) {
-    if (sass::MayUseReservedUniforms(section.code[i])) {
-      return fmt::format("the instruction at {} uses one of UR0..UR3, which marks need", At(i));
-    }
-  }
   uint32_t usable = std::max(section.registers, kMinRegisters) - kUnusableRegisters;
   for (const Instruction& instruction : section.code) {
     if (instruction.opcode() != kOpSetMaxReg) continue;
-    usable = std::min(usable, static_cast<uint32_t>(instruction.low >> 32) & 0x3ff);
+    const uint32_t count = static_cast<uint32_t>(instruction.low >> 32) & 0x3ff;
+    usable = std::min(usable, count - std::min(count, kUnusableRegisters));
   }
   if (!ChooseExitRegisters(section, usable)) {
     return "no four registers are free at its exits: every one may still be read by a load or "

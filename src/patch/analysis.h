@@ -21,6 +21,7 @@ struct CodeSection {
   uint32_t registers = 0;                 // REGCOUNT of the kernel, or of the first function
   uint8_t exit_registers = 0;             // first of four that exit code may clobber
   std::vector<uint32_t> stores_to_guard;  // that read those and have no scoreboard to say when
+  bool uses_reserved_uniforms = false;    // may write one of UR0..UR3
   std::string refusal;                    // why it must not be patched; empty if it may
 
   bool is_kernel() const { return !functions.empty() && functions.front().is_kernel; }

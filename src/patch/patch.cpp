@@ -6,6 +6,7 @@
 
 #include "cubin/nvinfo.h"
 #include "patch/analysis.h"
+#include "patch/reach.h"
 #include "patch/rewrite.h"
 #include "patch/window_constant.h"
 
@@ -15,28 +16,52 @@ namespace {
 // The code of an image, and which of it is to be patched.
 struct Plan {
   std::vector<CodeSection> sections;
+  std::vector<Decision> decisions;  // by section
 
-  bool Wants(const CodeSection& section) const {
-    return section.refusal.empty() &&
-           (!section.sites.all.empty() || (section.is_kernel() && shared_marks));
+  bool Wants(size_t i) const { return decisions[i].patch; }
+  bool Shows(size_t i) const {
+    const Sites& sites = sections[i].sites;
+    return !sites.all.empty() || !sites.problems.empty() || Wants(i);
   }
-  bool Shows(const CodeSection& section) const {
-    return !section.sites.all.empty() || !section.sites.problems.empty() || Wants(section);
-  }
-  // Some marks are in sections of device functions, which any kernel may call.
-  bool shared_marks = false;
 };
 
-// Marks in a device function's own section are only safe if every kernel has a trampoline.
-void RefuseUnreachable(Plan& plan) {
-  const auto refused =
-      std::find_if(plan.sections.begin(), plan.sections.end(),
-                   [](const CodeSection& s) { return s.is_kernel() && !s.refusal.empty(); });
-  if (refused == plan.sections.end()) return;
-  for (CodeSection& section : plan.sections) {
-    if (section.is_kernel() || !section.refusal.empty()) continue;
-    section.refusal = fmt::format("kernel {} can reach it and is not patched: {}",
-                                  refused->function().name, refused->refusal);
+// Why a section is refused. `depth` bounds a chain of reasons; people read the first two.
+std::string Explain(const Plan& plan, uint32_t i, int depth) {
+  const Decision& decision = plan.decisions[i];
+  const auto reason = [&] {
+    return depth == 0 ? "that has reasons of its own" : Explain(plan, decision.other, depth - 1);
+  };
+  const auto name = [&] { return plan.sections[decision.other].function().name; };
+  switch (decision.cause) {
+    case Cause::kKernel:
+      return fmt::format("kernel {} can reach it and is not patched: {}", name(), reason());
+    case Cause::kBreaksState:
+      return fmt::format("it can reach {}, which uses one of UR0..UR3, which marks need", name());
+    case Cause::kUnrecordedEnds:
+      return fmt::format("it can reach {}, which ends warps and is not patched: {}", name(),
+                         reason());
+    case Cause::kEntangled:
+      return "its kernels and functions keep each other from being patched";
+    case Cause::kNone:
+      break;
+  }
+  return plan.sections[i].refusal;
+}
+
+void DecideAll(const cubin::Image& image, Plan& plan) {
+  std::vector<CallNode> nodes;
+  for (const CodeSection& section : plan.sections) {
+    nodes.push_back({.is_kernel = section.is_kernel(),
+                     .has_marks = !section.sites.all.empty() || !section.sites.problems.empty(),
+                     .ends_warps = !section.exits.empty(),
+                     .can_be_patched = section.refusal.empty(),
+                     .breaks_ring_state = section.uses_reserved_uniforms});
+  }
+  plan.decisions = Decide(nodes, FindCalls(image, plan.sections));
+  constexpr int kReasons = 2;
+  for (uint32_t i = 0; i < plan.sections.size(); ++i) {
+    if (plan.decisions[i].cause == Cause::kNone) continue;
+    plan.sections[i].refusal = Explain(plan, i, kReasons);
   }
 }
 
@@ -55,19 +80,16 @@ Result<Plan> MakePlan(const cubin::Image& image) {
     if (!analyzed) return tl::unexpected(analyzed.error());
     plan.sections.push_back(std::move(*analyzed));
   }
-  for (const CodeSection& section : plan.sections) {
-    const bool marked = !section.sites.all.empty() || !section.sites.problems.empty();
-    if (marked && !section.is_kernel()) plan.shared_marks = true;
-  }
-  if (plan.shared_marks) RefuseUnreachable(plan);
+  DecideAll(image, plan);
   return plan;
 }
 
-FunctionReport Describe(const CodeSection& section) {
+FunctionReport Describe(const CodeSection& section, bool patched) {
   FunctionReport report;
   report.name = std::string(section.function().name);
   report.is_kernel = section.is_kernel();
   report.refusal = section.refusal;
+  report.has_trampoline = patched && section.is_kernel();
   report.reads_cta_yz = section.reads_cta_yz;
   report.registers = report.patched_registers = section.registers;
   for (const Site& site : section.sites.all) {
@@ -84,8 +106,8 @@ Result<ImageReport> Report(const cubin::Image& image, const Plan& plan) {
   report.declarations = std::move(declarations.all);
   report.problems = std::move(declarations.problems);
   report.foreign = FindForeignMarks(image);
-  for (const CodeSection& section : plan.sections) {
-    if (plan.Shows(section)) report.functions.push_back(Describe(section));
+  for (size_t i = 0; i < plan.sections.size(); ++i) {
+    if (plan.Shows(i)) report.functions.push_back(Describe(plan.sections[i], plan.Wants(i)));
   }
   return report;
 }
@@ -97,7 +119,7 @@ Result<void> Store(cubin::Image& image, const CodeSection& section,
   std::memcpy(bytes.data(), rewritten.code.data(), bytes.size());
   const uint64_t size = bytes.size();
   if (auto done = image.SetSectionData(section.section, std::move(bytes)); !done) return done;
-  if (section.is_kernel()) {
+  if (section.is_kernel() || section.functions.size() == 1) {
     if (auto done = image.SetSymbolSize(section.function().symbol, size); !done) return done;
   }
   const auto info = cubin::InfoSectionOf(image, section.section);
@@ -109,6 +131,34 @@ Result<void> Store(cubin::Image& image, const CodeSection& section,
       *info, cubin::ReplaceRecord(
                  contents, *old,
                  cubin::EncodeWords(cubin::AttributeCode::kExitOffsets, rewritten.exit_offsets)));
+}
+
+// Relocations by the section that they change.
+using RelocationMap = std::map<uint32_t, std::vector<Relocation>>;
+RelocationMap RelocationsOf(const cubin::Image& image) {
+  RelocationMap all;
+  for (const cubin::Section& section : image.sections()) {
+    if (section.type != cubin::kSectionRela && section.type != cubin::kSectionRel) continue;
+    auto& of_section = all[section.info];
+    for (const Relocation& relocation : Relocations(section)) of_section.push_back(relocation);
+  }
+  return all;
+}
+
+// What a relocation will write into a word must still be that word's own.
+Result<void> CheckRelocations(const CodeSection& section, const RewrittenCode& rewritten,
+                              const RelocationMap& relocations) {
+  const auto found = relocations.find(section.section);
+  if (found == relocations.end()) return {};
+  for (const Relocation& relocation : found->second) {
+    const uint64_t i = relocation.offset / sass::kInstructionBytes;
+    if (i >= section.code.size()) continue;
+    if (section.code[i].WithControl({}) == rewritten.code[i].WithControl({})) continue;
+    return Fail(ErrorKind::kBadInput,
+                "{}: a relocation applies to the instruction at {:#x}, which has to be replaced",
+                section.function().name, relocation.offset);
+  }
+  return {};
 }
 
 }  // namespace
@@ -126,19 +176,23 @@ Result<Patched> PatchImage(const cubin::Image& image, const Options& options) {
   if (!report) return tl::unexpected(report.error());
   Patched result{.report = std::move(*report), .image = std::nullopt};
 
-  const auto wanted = [&plan](const CodeSection& section) { return plan->Wants(section); };
-  if (std::none_of(plan->sections.begin(), plan->sections.end(), wanted)) return result;
+  if (std::none_of(plan->decisions.begin(), plan->decisions.end(),
+                   [](const Decision& decision) { return decision.patch; })) {
+    return result;
+  }
 
   cubin::Image edited = image;
   auto constant = AddWindowConstant(edited);
   if (!constant) return tl::unexpected(constant.error());
 
+  const RelocationMap relocations = RelocationsOf(image);
   uint32_t kernel = options.first_kernel;
   size_t shown = 0;
-  for (const CodeSection& section : plan->sections) {
-    if (!plan->Shows(section)) continue;
+  for (size_t i = 0; i < plan->sections.size(); ++i) {
+    if (!plan->Shows(i)) continue;
+    const CodeSection& section = plan->sections[i];
     FunctionReport& function = result.report.functions[shown++];
-    if (!wanted(section)) continue;
+    if (!plan->Wants(i)) continue;
     std::optional<EntryOptions> entry;
     if (section.is_kernel()) {
       if (kernel >= ring::kMaxKernels) {
@@ -148,10 +202,12 @@ Result<Patched> PatchImage(const cubin::Image& image, const Options& options) {
                            .kernel = kernel,
                            .constant_offset = *constant,
                            .reads_cta_yz = section.reads_cta_yz};
-      function.has_trampoline = true;
       function.number = kernel++;
     }
     const RewrittenCode code = Rewrite(section, options.layout, entry ? &*entry : nullptr);
+    if (auto fits = CheckRelocations(section, code, relocations); !fits) {
+      return tl::unexpected(fits.error());
+    }
     if (auto done = Store(edited, section, code); !done) return tl::unexpected(done.error());
     if (section.registers < kMinRegisters) {
       function.patched_registers = kMinRegisters;

@@ -32,7 +32,7 @@ struct FunctionReport {
   bool is_kernel = false;
   std::vector<SiteReport> sites;
   std::string refusal;          // why it is not patched; empty if it is, or would be
-  bool has_trampoline = false;  // a kernel that begins and ends are recorded of
+  bool has_trampoline = false;  // a kernel that begins and ends are recorded of, or would be
   uint32_t number = 0;          // of a kernel with a trampoline: what its begin records carry
   bool reads_cta_yz = true;     // its identity records carry blockIdx.y and .z
   uint32_t registers = 0;       // a thread, before
@@ -42,8 +42,9 @@ struct FunctionReport {
 struct ImageReport {
   std::string arch;  // "sm_90a"
   std::vector<Declaration> declarations;
-  std::vector<FunctionReport> functions;  // those with marks, and kernels with a trampoline
-  std::vector<std::string> problems;      // of declarations
+  // Those with marks, kernels with a trampoline, and functions in which warps of those end.
+  std::vector<FunctionReport> functions;
+  std::vector<std::string> problems;  // of declarations
   ForeignMarks foreign;
 
   bool has_marks() const { return !declarations.empty() || !functions.empty(); }

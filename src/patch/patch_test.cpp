@@ -534,7 +534,7 @@ TEST(MayHoldMarks, IsTrueOnlyOfMarkedImages) {
 TEST(PatchImage, SurvivesFlippedBits) {
   std::mt19937 random(1);
   size_t patched_images = 0;
-  for (const char* file : {kPlain, "payloads.sm_90a.cubin", kCalls}) {
+  for (const char* file : {kPlain, "payloads.sm_90a.cubin", kCalls, "reach.sm_90a.linked.cubin"}) {
     const Bytes whole = Load(file).Serialize();
     for (int round = 0; round < 400; ++round) {
       Bytes bytes = whole;

@@ -182,6 +182,7 @@ inline constexpr OpcodeRow kOpcodeTable[] = {
     {0x95d, false, "NANOSLEEP", "i", "87-90=7"},
     {0x94d, false, "EXIT", "!s", ""},
     {0x95c, false, "BPT", "i", "84-85=3"},
+    {0x9c8, false, "USETMAXREG", "?Pi", "72-74 91=1"},
     // Lanes of a warp.
     {0x806, false, "VOTE", "@dps", "72-73"},
     {0x886, false, "VOTEU", "@DPs", "72-73"},

@@ -9,11 +9,14 @@ constexpr uint32_t kReservedUniforms = 4;  // UR0..UR3
 bool WritesUniformFromElsewhere(uint32_t opcode) {
   switch (opcode) {
     case 0x2ca:     // R2UR
+    case 0x3c2:     // the same
     case 0x3c4:     // REDUX
     case 0x2cc:     // CREDUX
     case 0x886:     // VOTEU
     case 0x9c3:     // S2UR
     case 0xab9:     // ULDC
+    case 0xabb:     // the same, at an offset from a uniform register
+    case 0x5b2:     // SYNCS.EXCH
     case kOpElect:  // a predicate and, optionally, the lane's number
       return true;
     default:

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string_view>
+
+#include "sass/decode.h"
 #include "sass/encode.h"
 
 namespace iket::sass {
@@ -13,6 +16,18 @@ TEST(ReservedUniforms, WritersOfUr0ToUr3) {
   EXPECT_TRUE(MayUseReservedUniforms(Uldc64(2, 0, 0x210, {})));
   EXPECT_FALSE(MayUseReservedUniforms(R2ur(4, 0, {})));
   EXPECT_FALSE(MayUseReservedUniforms(UaddImmediate(4, 9, 1, {})));
+}
+
+// The decoder's table says of each opcode whether it writes a uniform register.
+TEST(ReservedUniforms, NoWriterInTheTableIsMissed) {
+  int writers = 0;
+  for (const OpcodeRow& row : OpcodeTable()) {
+    if (std::string_view(row.operands).find('D') == std::string_view::npos) continue;
+    const Instruction writes_ur1{row.opcode | 0x7000u | 1u << 16, uint64_t{1} << (91 - 64)};
+    EXPECT_TRUE(MayUseReservedUniforms(writes_ur1)) << row.mnemonic;
+    ++writers;
+  }
+  EXPECT_GT(writers, 20);
 }
 
 TEST(ReservedUniforms, GeneralRegistersWithThoseNumbersAreFine) {

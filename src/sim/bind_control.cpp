@@ -10,6 +10,11 @@ namespace {
 
 void Nop(Warp&, const Op&) {}
 
+// USETMAXREG.TRY_ALLOC: every thread has room for all registers here, so they are always to be had.
+void TryAllocRegisters(Warp& warp, const Op& op) {
+  warp.WriteUniformPredicate(Bits(op, 81, 3), true);
+}
+
 // A code address, of a call or a return.
 bool IndexOf(Warp& warp, uint64_t address, uint32_t& index) {
   const uint64_t base = warp.launch->code_base;
@@ -290,6 +295,13 @@ bool IKET_SIM_ISA::BindControl(Op& op, uint32_t index) {
     case 0x94d:
       op.run = Exit;
       return true;
+    case 0x9c8: {
+      op.guard_uniform = true;
+      const uint32_t mode = Bits(op, 72, 3);                // of the CTA's pool
+      if (mode == 5 && Bits(op, 81, 3) == 7) op.run = Nop;  // .DEALLOC
+      if (mode == 6 && Bits(op, 81, 3) != 7) op.run = TryAllocRegisters;
+      return true;
+    }
     case 0x95c:
       op.run = Trap;
       return true;

@@ -151,6 +151,8 @@ constexpr Alike kAlike[] = {
     {"^SYNCS[.]CCTL", 0, kBits, "no more does it"},
     {"^PMTRIG", 32, 47, "which event of the hardware's profiler"},
     {"^NANOSLEEP", 32, 63, "every sleep takes the same time"},
+    {"^USETMAXREG", 32, 41, "registers are not counted"},
+    {"^USETMAXREG.DEALLOC", 12, 15, "and giving them back does nothing"},
     {"^YIELD", 12, 15, "the warp yields if one lane does"},
     {"^EXIT P3", 12, 15, "under P3 twice"},
     {"^BSSY", 32, 63, "lanes meet at BSYNC, wherever it stands"},

@@ -16,3 +16,9 @@ trap 'rm -rf "$object"' EXIT
 # shellcheck disable=SC2086
 nvcc $options -arch=sm_90a -rdc=true -c calls.cu -o "$object/calls.o"
 nvcc -arch=sm_90a -dlink -cubin "$object/calls.o" -o calls.sm_90a.linked.cubin
+# shellcheck disable=SC2086
+nvcc $options -arch=sm_90a -rdc=true -c reach.cu -o "$object/reach.o"
+# shellcheck disable=SC2086
+nvcc $options -arch=sm_90a -rdc=true -Xptxas=-O0 -c reach_unoptimised.cu -o "$object/unoptimised.o"
+nvcc -arch=sm_90a -dlink -cubin "$object/reach.o" "$object/unoptimised.o" \
+  -o reach.sm_90a.linked.cubin
