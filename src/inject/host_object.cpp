@@ -44,10 +44,8 @@ bool SaysItHasMarks(const dl_phdr_info& object) {
     const uintptr_t begin = object.dlpi_addr + notes.p_vaddr;
     // Notes that are not loaded are not in memory.
     if (notes.p_type != PT_NOTE || SegmentOf(object, begin, notes.p_memsz) == nullptr) continue;
-    if (HasNote(UntrustedBytes(reinterpret_cast<const void*>(begin), notes.p_memsz),
-                notes.p_align)) {
-      return true;
-    }
+    const auto* bytes = reinterpret_cast<const void*>(begin);  // NOLINT: so the linker has it
+    if (HasNote(UntrustedBytes(bytes, notes.p_memsz), notes.p_align)) return true;
   }
   return false;
 }
