@@ -50,19 +50,18 @@ class Rewriter {
   uint64_t End() const { return code_.size() * kInstructionBytes; }
 
   // A guard that never holds becomes one that does, in the first active lane; without a payload,
-  // in which lanes may differ, it goes, and its comparison makes room for the address. Data and
-  // scoreboards of the store stay. Nobody on the GPU reads rings: their lines are to leave the
-  // caches first.
+  // in which lanes may differ, it goes, and its comparison makes room for the address. What makes
+  // up the stored words needs no guard: the registers are the site's own. Data and scoreboards of
+  // the store stay. Nobody on the GPU reads rings: their lines are to leave the caches first.
   void RewriteStore(const Site& site) {
     const Instruction& old = section_.code[site.store];
     const auto width = site.has_payload() ? sass::Width::k128 : sass::Width::k64;
+    for (uint32_t i = site.compare + 1; i < site.store; ++i) {
+      if (code_[i].guard() == old.guard()) code_[i] = code_[i].WithGuard(sass::kPredicateTrue);
+    }
     code_[site.store] = sass::StgEvictFirst(width, sass::kRegisterZero, 0, 0,
                                             static_cast<uint8_t>(old.Bits(32, 8)), old.control())
-                            .WithGuardOf(old);
-    for (uint32_t i = site.compare + 1; i <= site.store; ++i) {
-      if (code_[i].guard() != old.guard()) continue;
-      code_[i] = code_[i].WithGuard(site.has_payload() ? old.guard() : sass::kPredicateTrue);
-    }
+                            .WithGuard(site.has_payload() ? old.guard() : sass::kPredicateTrue);
   }
 
   // The words that make the record's address, elect the lane that stores, and move the cursor on.
@@ -97,8 +96,9 @@ class Rewriter {
   }
 
   // What the comparison of a compact site still has to stall as the maker of the address. From the
-  // slot or the clock to the site's end 13 cycles stay, so that no instruction before the site
-  // loses the distance that ptxas gave it to its readers: none needs more.
+  // slot to the store that its predicate guards, or from the clock to the site's end, 13 cycles
+  // stay. So no instruction before the site loses the distance that ptxas gave it to its readers,
+  // either: none needs more.
   uint8_t CompactStall(const Site& site) const {
     const uint32_t before = section_.code[site.compare - 1].control().stall +
                             (site.has_payload() ? section_.code[site.address].control().stall : 0);
@@ -106,7 +106,7 @@ class Rewriter {
                                       [&](uint32_t i) { return i == site.store; });
     uint32_t stall = store < kUniformToAddress ? kUniformToAddress - store : 1;
     const uint32_t behind = store + section_.code[site.store].control().stall;
-    const uint32_t others = before + (site.has_payload() ? 0 : behind);
+    const uint32_t others = before + (site.has_payload() ? store : behind);
     if (stall + others < kCompareToGuard) stall = kCompareToGuard - others;
     return static_cast<uint8_t>(std::min<uint32_t>(stall, kCompareToGuard));
   }

@@ -68,9 +68,10 @@ std::vector<Instruction> EntryCode(const EntryOptions& options) {
     add(sass::ImadImmediate(14, 14, 1u << 16, 5, {.stall = 1, .wait = Bit(kWho)}));
   }
   add(sass::OrImmediate(13, 13, ring::kTagIdentity, {.stall = 5, .wait = Bit(kWho)}));
+  add(sass::R2ur(2, 10, {.stall = 1, .wait = Bit(kCursor)}));
+  // Behind the load: a store to a sector that is being loaded makes the load wait for it.
   store(sass::Stg(Width::k128, 4, 0, kTable + static_cast<int32_t>(ring::kHeaderIdentity), 12,
                   {.stall = 1, .read_barrier = kStores}));
-  add(sass::R2ur(2, 10, {.stall = 1, .wait = Bit(kCursor)}));
   // The warp begins when it could have begun without us: what its SM does until here is our cost.
   add(sass::Cs2r32(8, SR::kClockLow, {.stall = 1}));
   add(sass::Cs2r32(10, SR::kGlobalTimerLow, {.stall = 11}));
