@@ -11,7 +11,7 @@ namespace {
 
 std::string Word(uint32_t value) { return {reinterpret_cast<const char*>(&value), sizeof value}; }
 
-std::string Note(std::string name, uint32_t type, std::string contents, size_t step) {
+std::string Note(const std::string& name, uint32_t type, const std::string& contents, size_t step) {
   const auto pad = [step](std::string& text) {
     text.resize((text.size() + step - 1) / step * step);
   };

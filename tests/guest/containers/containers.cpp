@@ -24,8 +24,8 @@
 
 // As nvcc embeds code. CONTAINER_NOTE is what iket.cuh adds where marks are compiled.
 asm(".pushsection .nv_fatbin,\"a\"\n\t.balign 8\n"
-    "embedded_fatbin:\n\t.incbin \"" CONTAINER_EMBEDDED "\"\n\t.balign 8\n\t.popsection");
-extern "C" const char embedded_fatbin[];
+    "kEmbeddedFatbin:\n\t.incbin \"" CONTAINER_EMBEDDED "\"\n\t.balign 8\n\t.popsection");
+extern "C" const char kEmbeddedFatbin[];
 #ifdef CONTAINER_NOTE
 asm(".pushsection .note.iket,\"a\",@note\n\t"
     ".balign 4\n\t.long 5, 4, 1\n\t.asciz \"iket\"\n\t.balign 4\n\t.long 1\n\t.popsection");
@@ -38,7 +38,7 @@ struct Wrapper {
   const void* fatbin = nullptr;
   const void* extra = nullptr;
 };
-Wrapper g_embedded{.fatbin = embedded_fatbin};
+Wrapper g_embedded{.fatbin = kEmbeddedFatbin};
 
 // What came out of the kernel, and whether it is what it computes.
 bool Say(const std::vector<unsigned>& values) {
@@ -75,7 +75,7 @@ bool UseDevice() {
   return GOOD(cuDevicePrimaryCtxRetain(&context, 0)) && GOOD(cuCtxSetCurrent(context));
 }
 
-void* Number(uintptr_t value) { return reinterpret_cast<void*>(value); }
+void* Number(uintptr_t value) { return reinterpret_cast<void*>(value); }  // NOLINT: as cuda.h asks
 
 // With options, as programs that compile PTX have them.
 bool LoadWithOptions(CUmodule* module, const void* image, bool print) {
@@ -155,7 +155,8 @@ bool LoadAndRun(const std::string& way, const char* path, const std::vector<std:
   } else if (way == "library-file") {
     loaded = LoadLibraryFile(&function, path);
   } else if (way == "wrapper" || way == "linked") {
-    if (way == "linked") wrapper = {.version = 2, .fatbin = first, .extra = objects.data()};
+    if (way == "linked")
+      wrapper = {.version = 2, .fatbin = first, .extra = static_cast<const void*>(objects.data())};
     loaded = LoadLibrary(&function, &wrapper);
   } else {
     loaded = LoadModule(&function, way, path, first);

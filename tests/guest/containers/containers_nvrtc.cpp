@@ -16,11 +16,11 @@
 
 // The source, and the header that it includes, as they are in the tree.
 asm(".pushsection .rodata\n"
-    "work_source:\n\t.incbin \"" CONTAINER_SOURCE
+    "kWorkSource:\n\t.incbin \"" CONTAINER_SOURCE
     "\"\n\t.byte 0\n"
-    "iket_header:\n\t.incbin \"" CONTAINER_HEADER "\"\n\t.byte 0\n\t.popsection");
-extern "C" const char work_source[];
-extern "C" const char iket_header[];
+    "kIketHeader:\n\t.incbin \"" CONTAINER_HEADER "\"\n\t.byte 0\n\t.popsection");
+extern "C" const char kWorkSource[];
+extern "C" const char kIketHeader[];
 
 namespace {
 
@@ -62,12 +62,12 @@ bool Load(Nvrtc* nvrtc) {
 // Empty if something failed.
 std::string Compile(const Nvrtc& nvrtc, bool ptx) {
   Program program = nullptr;
-  const char* const headers[] = {iket_header};
+  const char* const headers[] = {kIketHeader};
   const char* const names[] = {"iket/iket.cuh"};
   const char* const options[] = {ptx ? "--gpu-architecture=compute_90" : "--gpu-architecture=sm_90",
                                  "--std=c++20", "-DIKET_ENABLE"};
   size_t size = 0;
-  if (nvrtc.CreateProgram(&program, work_source, "work.cu", 1, headers, names) != 0 ||
+  if (nvrtc.CreateProgram(&program, kWorkSource, "work.cu", 1, headers, names) != 0 ||
       nvrtc.CompileProgram(program, 3, options) != 0 ||
       (ptx ? nvrtc.GetPTXSize(program, &size) : nvrtc.GetCUBINSize(program, &size)) != 0) {
     return {};
