@@ -6,6 +6,7 @@
 
 #include "cubin/image.h"
 #include "patch/patch.h"
+#include "patch/scan.h"
 #include "ring/layout.h"
 
 namespace {

@@ -62,6 +62,17 @@
 #define IKET_DETAIL_ON 0
 #endif
 
+// The note in the host's object that says that its device code may have marks, so that a collector
+// need not look for them in everybody else's (docs/placeholder.md). Linkers keep notes, strip keeps
+// what is loaded.
+#if defined(IKET_ENABLE) && defined(__linux__) && !defined(__CUDA_ARCH__) && \
+    !defined(__CUDACC_RTC__)
+__asm__(
+    ".pushsection .note.iket,\"a\",@note\n\t"
+    ".balign 4\n\t.long 5, 4, 1\n\t.asciz \"iket\"\n\t.balign 4\n\t.long 1\n\t"
+    ".popsection");
+#endif
+
 namespace iket {
 inline namespace v1 {
 namespace detail {
@@ -327,7 +338,9 @@ range(Name) -> range<Name>;
 template <typename Name, typename T>
 range(Name, T) -> range<Name>;
 
-#if defined(__cpp_nontype_template_args) && __cpp_nontype_template_args >= 201911L
+// Clang has what it takes since version 12, and does not say so because of something else.
+#if (defined(__cpp_nontype_template_args) && __cpp_nontype_template_args >= 201911L) || \
+    (defined(__clang__) && __clang_major__ >= 12 && __cplusplus >= 202002L)
 
 namespace detail {
 template <int Count>

@@ -123,7 +123,8 @@ Result<std::vector<std::byte>> Decompress(const FatbinEntry& entry) {
     return std::vector<std::byte>(entry.code.span().begin(), entry.code.span().end());
   }
   if (entry.uncompressed_size > kMaxUncompressed ||
-      entry.uncompressed_size / kMaxRatio > entry.code.size()) {
+      (entry.uncompressed_size > kAnyRatio &&
+       entry.uncompressed_size / kMaxRatio > entry.code.size())) {
     return Fail(
         ErrorKind::kBadInput,
         "fatbin: entry at offset {} wants {} bytes for {} compressed ones, which is more than "

@@ -5,7 +5,8 @@
 // {magic, version, pointer} points at it.
 //
 // Guarantees: ReadFatbin checks every size against the bytes given; Decompress allocates at most
-// kMaxUncompressed bytes and kMaxRatio times the compressed ones, whatever the entry states;
+// kMaxUncompressed bytes, and above kAnyRatio at most kMaxRatio times the compressed ones, whatever
+// the entry states;
 // RebuildFatbin without replacements returns the same bytes, and with some leaves every other entry
 // verbatim.
 #pragma once
@@ -27,8 +28,9 @@ constexpr uint32_t kFatbinMagic = 0xba55ed50;
 constexpr uint64_t kFatbinHeaderSize = 16;
 
 // Limits on what a compressed entry may expand to. The largest cubins of NVIDIA's libraries are a
-// few hundred MB and compress to a third or a tenth.
+// few hundred MB and compress to a third or a tenth; a table of zeros compresses to nearly nothing.
 constexpr uint64_t kMaxUncompressed = uint64_t{1} << 30;
+constexpr uint64_t kAnyRatio = uint64_t{64} << 20;
 constexpr uint64_t kMaxRatio = 4096;
 
 enum class EntryKind : uint16_t { kPtx = 1, kElf = 2, kLtoIr = 8 };

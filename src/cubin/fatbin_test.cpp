@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zstd.h>
 
 #include "cubin/image_kind.h"
 #include "cubin/testing.h"
@@ -167,6 +168,20 @@ TEST(Fatbin, WhatLiesAboutItsSizes) {
   EXPECT_THAT(error(kStated, uint64_t{1} << 29), HasSubstr("more than any real image"));
   EXPECT_THAT(error(kStated, Data("saxpy.sm_80.cubin").size() - 1), HasSubstr("zstd"));
   EXPECT_THAT(error(kStated, Data("saxpy.sm_80.cubin").size() + 1), HasSubstr("announced"));
+}
+
+// A table of zeros, which compresses 6,000-fold.
+TEST(Fatbin, UnpacksWhatCompressesToNearlyNothing) {
+  const Bytes zeros(12 << 20);
+  Bytes compressed(ZSTD_compressBound(zeros.size()));
+  compressed.resize(
+      ZSTD_compress(compressed.data(), compressed.size(), zeros.data(), zeros.size(), 3));
+  ASSERT_GT(zeros.size() / compressed.size(), kMaxRatio);
+  FatbinEntry entry;
+  entry.flags = kEntryZstd;
+  entry.uncompressed_size = zeros.size();
+  entry.code = UntrustedBytes(compressed);
+  EXPECT_EQ(Decompress(entry).value(), zeros);
 }
 
 TEST(Fatbin, DamagedLz4) {

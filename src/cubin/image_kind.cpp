@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "cubin/elf.h"
 #include "cubin/fatbin.h"
@@ -14,6 +15,27 @@ namespace {
 constexpr uint64_t kMaxImage = uint64_t{1} << 32;
 // What KindOf looks at: an ELF header, or the start of PTX behind its opening comment.
 constexpr uint64_t kLook = 64;
+
+// More objects are in no program; a list that is longer has no end.
+constexpr size_t kMaxPrelinked = size_t{1} << 16;
+
+// The fatbin at an address, by its header; nothing if there is none.
+std::optional<UntrustedBytes> FatbinAt(const void* address) {
+  const UntrustedBytes header(address, kFatbinHeaderSize);
+  const auto size = FatbinSize(header);
+  if (!size || *size > kMaxImage) return std::nullopt;
+  return UntrustedBytes(address, *size);
+}
+
+// Those of a null-terminated list that are fatbins.
+std::vector<UntrustedBytes> PrelinkedFatbins(const void* list) {
+  std::vector<UntrustedBytes> all;
+  const void* const* at = static_cast<const void* const*>(list);
+  for (size_t i = 0; at != nullptr && at[i] != nullptr && i < kMaxPrelinked; ++i) {
+    if (const auto fatbin = FatbinAt(at[i])) all.push_back(*fatbin);
+  }
+  return all;
+}
 
 // Where the last part of an ELF file ends, as its headers say.
 Result<uint64_t> ElfSize(const std::byte* image) {
@@ -106,14 +128,13 @@ Result<UntrustedImage> UntrustedImageAt(const void* image) {
       return Fail(ErrorKind::kBadInput, "image: a fatbin wrapper points at {:#x}, not at a fatbin",
                   magic);
     }
+    if (wrapper.version == 2) found.prelinked = PrelinkedFatbins(wrapper.extra);
   }
   if (magic == kFatbinMagic) {
-    const auto size = FatbinSize(UntrustedBytes(bytes, kFatbinHeaderSize));
-    if (!size || *size > kMaxImage) {
-      return Fail(ErrorKind::kBadInput, "image: a fatbin with a damaged header");
-    }
+    const auto fatbin = FatbinAt(bytes);
+    if (!fatbin) return Fail(ErrorKind::kBadInput, "image: a fatbin with a damaged header");
     found.kind = ImageKind::kFatbin;
-    found.bytes = UntrustedBytes(bytes, *size);
+    found.bytes = *fatbin;
     return found;
   }
   if (magic == kElfMagic) {

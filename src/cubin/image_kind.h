@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -25,7 +26,8 @@ struct FatbinWrapper {
   uint32_t magic;
   uint32_t version;  // 1; 2 for device-linked programs
   const void* fatbin;
-  const void* extra;  // version 1: a file name or null; 2: null-terminated list of linked fatbins
+  const void* extra;  // version 1: a file name or null; 2: null-terminated list of the fatbins of
+                      // the objects that were linked
 };
 static_assert(sizeof(FatbinWrapper) == 24);
 
@@ -36,6 +38,7 @@ struct UntrustedImage {
   ImageKind kind = ImageKind::kUnknown;
   UntrustedBytes bytes;
   uint32_t wrapper_version = 0;
+  std::vector<UntrustedBytes> prelinked;  // of a wrapper of version 2
 };
 Result<UntrustedImage> UntrustedImageAt(const void* image);
 

@@ -75,6 +75,23 @@ TEST(UntrustedImageAt, FollowsAWrapper) {
   EXPECT_THAT(UntrustedImageAt(&wrapper).error().message, HasSubstr("not at a fatbin"));
 }
 
+TEST(UntrustedImageAt, ListsTheFatbinsOfLinkedObjects) {
+  const Bytes linked = Data("saxpy.zstd.fatbin");
+  const Bytes first = Data("saxpy.rdc.fatbin");
+  const Bytes second = Data("saxpy.ptx.fatbin");
+  const Bytes other = Data("saxpy.sm_80.cubin");
+  const void* list[] = {first.data(), other.data(), second.data(), nullptr, first.data()};
+  FatbinWrapper wrapper{kWrapperMagic, 2, linked.data(), list};
+  const auto image = UntrustedImageAt(&wrapper).value();
+  ASSERT_EQ(image.prelinked.size(), 2u) << "what is no fatbin is left out";
+  EXPECT_EQ(image.prelinked[0].data(), first.data());
+  EXPECT_EQ(image.prelinked[0].size(), first.size());
+  EXPECT_EQ(image.prelinked[1].data(), second.data());
+  // Of version 1 it is the name of a file.
+  wrapper.version = 1;
+  EXPECT_TRUE(UntrustedImageAt(&wrapper).value().prelinked.empty());
+}
+
 TEST(UntrustedImageAt, Ptx) {
   const char text[] = "//\n.version 9.0\n.target sm_90\n";
   const auto image = UntrustedImageAt(text);

@@ -137,6 +137,20 @@ Result<uint32_t> GetRegisterCount(const Image& image, uint32_t symbol) {
   return *registers;
 }
 
+std::map<uint32_t, uint32_t> RegisterCounts(const Image& image) {
+  std::map<uint32_t, uint32_t> counts;
+  const auto section = image.FindSection(".nv.info");
+  if (!section) return counts;
+  AttributeReader reader(image.sections()[*section].data);
+  while (const auto attribute = reader.Next()) {
+    if (!attribute->Is(AttributeCode::kRegCount)) continue;
+    const auto symbol = attribute->Word(0);
+    const auto registers = attribute->Word(1);
+    if (symbol && registers) counts.emplace(*symbol, *registers);  // the first one holds
+  }
+  return counts;
+}
+
 Result<void> SetRegisterCount(Image& image, uint32_t symbol, uint32_t registers) {
   constexpr uint32_t kMostRegisters = 255;
   if (auto ok = CheckSymbol(image, symbol); !ok) return ok;

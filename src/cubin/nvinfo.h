@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -95,8 +96,10 @@ std::vector<std::byte> ReplaceRecord(std::span<const std::byte> section, const A
 // The `.nv.info.K` section of a code section, if there is one.
 std::optional<uint32_t> InfoSectionOf(const Image& image, uint32_t code_section);
 
-// Registers a thread of a function, by the index of its symbol.
+// Registers a thread of a function, by the index of its symbol. Cost: one pass over `.nv.info`.
 Result<uint32_t> GetRegisterCount(const Image& image, uint32_t symbol);
+// The same of all functions in one pass: by symbol.
+std::map<uint32_t, uint32_t> RegisterCounts(const Image& image);
 // Sets it wherever the image states it (up to sm_89 the code section's sh_info states it too).
 Result<void> SetRegisterCount(Image& image, uint32_t symbol, uint32_t registers);
 

@@ -91,6 +91,21 @@ TEST_P(EveryInfo, EveryStreamIsWholeAndEncodesToItself) {
   EXPECT_GE(streams, 2);
 }
 
+TEST(NvInfo, AllRegisterCountsAtOnce) {
+  for (const char* file : {"pointers.sm_90a.linked.cubin", "saxpy.sm_80.cubin"}) {
+    const Image image = ParseData(file);
+    const std::map<uint32_t, uint32_t> all = RegisterCounts(image);
+    EXPECT_GE(all.size(), 1u);
+    for (uint32_t i = 0; i < image.symbols().size(); ++i) {
+      const auto one = GetRegisterCount(image, i);
+      ASSERT_EQ(all.contains(i), one.has_value()) << i;
+      if (one) {
+        EXPECT_EQ(all.at(i), *one);
+      }
+    }
+  }
+}
+
 // Figures as `cuobjdump -res-usage` and nvdisasm print them for the same files.
 TEST(NvInfo, RegisterCounts) {
   for (const char* file : {"saxpy.sm_80.cubin", "saxpy.sm_90a.cubin", "saxpy.sm_100a.cubin"}) {

@@ -26,6 +26,8 @@ RealDriver LoadReal() noexcept {
   find(real.CtxGetId, "cuCtxGetId");
   find(real.CtxPushCurrent, "cuCtxPushCurrent_v2");
   find(real.CtxPopCurrent, "cuCtxPopCurrent_v2");
+  find(real.PrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
+  find(real.PrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2");
   find(real.DeviceGetCount, "cuDeviceGetCount");
   find(real.DeviceGet, "cuDeviceGet");
   find(real.DeviceGetAttribute, "cuDeviceGetAttribute");
@@ -50,6 +52,10 @@ RealDriver LoadReal() noexcept {
   find(real.ExchangeCaptureMode, "cuThreadExchangeStreamCaptureMode");
   find(real.ModuleGetGlobal, "cuModuleGetGlobal_v2");
   find(real.LibraryGetGlobal, "cuLibraryGetGlobal");
+  find(real.LinkCreate, "cuLinkCreate_v2");
+  find(real.LinkAddData, "cuLinkAddData_v2");
+  find(real.LinkComplete, "cuLinkComplete");
+  find(real.LinkDestroy, "cuLinkDestroy");
   real.usable = !missing;
   return real;
 }

@@ -25,6 +25,8 @@ struct RealDriver {
   decltype(&::cuCtxGetId) CtxGetId;
   decltype(&::cuCtxPushCurrent_v2) CtxPushCurrent;
   decltype(&::cuCtxPopCurrent_v2) CtxPopCurrent;
+  decltype(&::cuDevicePrimaryCtxRetain) PrimaryCtxRetain;
+  decltype(&::cuDevicePrimaryCtxRelease_v2) PrimaryCtxRelease;
   decltype(&::cuDeviceGetCount) DeviceGetCount;
   decltype(&::cuDeviceGet) DeviceGet;
   decltype(&::cuDeviceGetAttribute) DeviceGetAttribute;
@@ -49,6 +51,10 @@ struct RealDriver {
   decltype(&::cuThreadExchangeStreamCaptureMode) ExchangeCaptureMode;
   decltype(&::cuModuleGetGlobal_v2) ModuleGetGlobal;
   decltype(&::cuLibraryGetGlobal) LibraryGetGlobal;
+  decltype(&::cuLinkCreate_v2) LinkCreate;
+  decltype(&::cuLinkAddData_v2) LinkAddData;
+  decltype(&::cuLinkComplete) LinkComplete;
+  decltype(&::cuLinkDestroy) LinkDestroy;
   // clang-format on
 
   // True if all that is needed to trace is there.

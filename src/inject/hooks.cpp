@@ -50,7 +50,10 @@ CUresult LoadPatched(const std::shared_ptr<PatchedImage>& patched, const Load& l
   if (patched == nullptr) return load_original();
   const CUresult result = load(patched->pointer());
   if (result == CUDA_SUCCESS) {
-    if (add()) return result;
+    if (add()) {
+      patched->jit->GiveBack();
+      return result;
+    }
     unload();
   }
   const CUresult second = load_original();
@@ -109,13 +112,22 @@ CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* j
                            void** values, unsigned count) {
   const auto real = IKET_REAL(cuLibraryLoadData);
   if (real == nullptr) return kMissing;
-  const auto load = [&](const void* image) {
-    return real(library, image, jit_options, jit_values, jit_count, options, values, count);
-  };
-  const auto patched = Prepare(code, "cuLibraryLoadData");
+  const auto patched = Prepare(code, {.call = "cuLibraryLoadData",
+                                      .library = true,
+                                      .jit_count = jit_count,
+                                      .jit_options = jit_options,
+                                      .jit_values = jit_values});
   return LoadPatched(
-      patched, load, [&] { return AddLibrary(*library, patched); },
-      [&] { IKET_REAL(cuLibraryUnload)(*library); }, [&] { return load(code); });
+      patched,
+      [&](const void* image) {
+        JitOptions::List& jit = patched->jit->load();
+        return real(library, image, jit.options.data(), jit.values.data(), jit.count(), options,
+                    values, count);
+      },
+      [&] { return AddLibrary(*library, patched); }, [&] { IKET_REAL(cuLibraryUnload)(*library); },
+      [&] {
+        return real(library, code, jit_options, jit_values, jit_count, options, values, count);
+      });
 }
 
 CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option* jit_options,
@@ -124,12 +136,17 @@ CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_optio
   const auto real = IKET_REAL(cuLibraryLoadFromFile);
   const auto load_data = IKET_REAL(cuLibraryLoadData);
   if (real == nullptr || load_data == nullptr) return kMissing;
-  const auto patched = PrepareFile(path);
+  const auto patched = PrepareFile(path, {.call = "cuLibraryLoadFromFile",
+                                          .library = true,
+                                          .jit_count = jit_count,
+                                          .jit_options = jit_options,
+                                          .jit_values = jit_values});
   return LoadPatched(
       patched,
       [&](const void* image) {
-        return load_data(library, image, jit_options, jit_values, jit_count, options, values,
-                         count);
+        JitOptions::List& jit = patched->jit->load();
+        return load_data(library, image, jit.options.data(), jit.values.data(), jit.count(),
+                         options, values, count);
       },
       [&] { return AddLibrary(*library, patched); }, [&] { IKET_REAL(cuLibraryUnload)(*library); },
       [&] {
@@ -145,39 +162,48 @@ CUresult cuLibraryUnload(CUlibrary library) {
   return result;
 }
 
-// `load(image)` for the patched one, `load_original()` for the program's.
-#define IKET_LOAD_MODULE(prepared, load, load_original)                                         \
-  const auto patched = prepared;                                                                \
+// `load_patched` of `image`, or `load_original`, of `patched`.
+#define IKET_LOAD_MODULE(load_patched, load_original)                                           \
   return LoadPatched(                                                                           \
-      patched, [&](const void* image) { return load; },                                         \
+      patched, [&](const void* image) { return load_patched; },                                 \
       [&] { return AddModule(*module, patched); }, [&] { IKET_REAL(cuModuleUnload)(*module); }, \
       [&] { return load_original; })
 
 CUresult cuModuleLoadData(CUmodule* module, const void* code) {
   const auto real = IKET_REAL(cuModuleLoadData);
   if (real == nullptr) return kMissing;
-  IKET_LOAD_MODULE(Prepare(code, "cuModuleLoadData"), real(module, image), real(module, code));
+  const auto patched = Prepare(code, {.call = "cuModuleLoadData"});
+  IKET_LOAD_MODULE(real(module, image), real(module, code));
 }
 
 CUresult cuModuleLoadDataEx(CUmodule* module, const void* code, unsigned count,
                             CUjit_option* options, void** values) {
   const auto real = IKET_REAL(cuModuleLoadDataEx);
   if (real == nullptr) return kMissing;
-  IKET_LOAD_MODULE(Prepare(code, "cuModuleLoadDataEx"), real(module, image, count, options, values),
-                   real(module, code, count, options, values));
+  const auto patched = Prepare(code, {.call = "cuModuleLoadDataEx",
+                                      .jit_count = count,
+                                      .jit_options = options,
+                                      .jit_values = values});
+  const auto load = [&](const void* image) {
+    JitOptions::List& jit = patched->jit->load();
+    return real(module, image, jit.count(), jit.options.data(), jit.values.data());
+  };
+  IKET_LOAD_MODULE(load(image), real(module, code, count, options, values));
 }
 
 CUresult cuModuleLoadFatBinary(CUmodule* module, const void* code) {
   const auto real = IKET_REAL(cuModuleLoadFatBinary);
   if (real == nullptr) return kMissing;
-  IKET_LOAD_MODULE(Prepare(code, "cuModuleLoadFatBinary"), real(module, image), real(module, code));
+  const auto patched = Prepare(code, {.call = "cuModuleLoadFatBinary"});
+  IKET_LOAD_MODULE(real(module, image), real(module, code));
 }
 
 CUresult cuModuleLoad(CUmodule* module, const char* path) {
   const auto real = IKET_REAL(cuModuleLoad);
   const auto load_data = IKET_REAL(cuModuleLoadData);
   if (real == nullptr || load_data == nullptr) return kMissing;
-  IKET_LOAD_MODULE(PrepareFile(path), load_data(module, image), real(module, path));
+  const auto patched = PrepareFile(path, {.call = "cuModuleLoad"});
+  IKET_LOAD_MODULE(load_data(module, image), real(module, path));
 }
 #undef IKET_LOAD_MODULE
 

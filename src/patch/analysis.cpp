@@ -126,7 +126,8 @@ Result<std::vector<Instruction>> DecodeCode(std::span<const std::byte> untrusted
 }
 
 Result<CodeSection> AnalyzeCode(const cubin::Image& image, uint32_t section,
-                                std::vector<cubin::Function> functions) {
+                                std::vector<cubin::Function> functions,
+                                const std::map<uint32_t, uint32_t>& registers) {
   CodeSection result;
   result.section = section;
   // A kernel's range holds those of its device functions: it comes first.
@@ -149,8 +150,8 @@ Result<CodeSection> AnalyzeCode(const cubin::Image& image, uint32_t section,
       result.reads_cta_yz = true;
     }
   }
-  if (auto registers = cubin::GetRegisterCount(image, result.function().symbol)) {
-    result.registers = *registers;
+  if (const auto known = registers.find(result.function().symbol); known != registers.end()) {
+    result.registers = known->second;
   }
   result.refusal = Judge(image, result);
   return result;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,9 +29,11 @@ struct CodeSection {
   const cubin::Function& function() const { return functions.front(); }
 };
 
-// Decodes a section and decides. `functions` are those that lie in it, at least one.
+// Decodes a section and decides. `functions` are those that lie in it, at least one; `registers`
+// are cubin::RegisterCounts of the image.
 Result<CodeSection> AnalyzeCode(const cubin::Image& image, uint32_t section,
-                                std::vector<cubin::Function> functions);
+                                std::vector<cubin::Function> functions,
+                                const std::map<uint32_t, uint32_t>& registers);
 
 // The instructions of a section; its size must be a multiple of 16.
 Result<std::vector<sass::Instruction>> DecodeCode(std::span<const std::byte> untrusted);

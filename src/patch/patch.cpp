@@ -1,8 +1,8 @@
 #include "patch/patch.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
+#include <span>
 
 #include "cubin/nvinfo.h"
 #include "patch/analysis.h"
@@ -75,8 +75,9 @@ Result<Plan> MakePlan(const cubin::Image& image) {
     if ((image.sections()[function.section].flags & cubin::kFlagExecute) == 0) continue;
     by_section[function.section].push_back(function);
   }
+  const std::map<uint32_t, uint32_t> registers = cubin::RegisterCounts(image);
   for (auto& [section, members] : by_section) {
-    auto analyzed = AnalyzeCode(image, section, std::move(members));
+    auto analyzed = AnalyzeCode(image, section, std::move(members), registers);
     if (!analyzed) return tl::unexpected(analyzed.error());
     plan.sections.push_back(std::move(*analyzed));
   }
@@ -115,8 +116,8 @@ Result<ImageReport> Report(const cubin::Image& image, const Plan& plan) {
 // Writes a rewritten section back, with everything that states its size or its exits.
 Result<void> Store(cubin::Image& image, const CodeSection& section,
                    const RewrittenCode& rewritten) {
-  std::vector<std::byte> bytes(rewritten.code.size() * sass::kInstructionBytes);
-  std::memcpy(bytes.data(), rewritten.code.data(), bytes.size());
+  const auto code = std::as_bytes(std::span(rewritten.code));
+  std::vector<std::byte> bytes(code.begin(), code.end());
   const uint64_t size = bytes.size();
   if (auto done = image.SetSectionData(section.section, std::move(bytes)); !done) return done;
   if (section.is_kernel() || section.functions.size() == 1) {
@@ -161,6 +162,13 @@ Result<void> CheckRelocations(const CodeSection& section, const RewrittenCode& r
   return {};
 }
 
+// Null if a kernel of this name has no number yet.
+const uint32_t* KnownNumber(const Options& options, const std::string& name) {
+  if (options.numbered == nullptr) return nullptr;
+  const auto found = options.numbered->find(name);
+  return found != options.numbered->end() ? &found->second : nullptr;
+}
+
 }  // namespace
 
 Result<ImageReport> Inspect(const cubin::Image& image) {
@@ -195,14 +203,15 @@ Result<Patched> PatchImage(const cubin::Image& image, const Options& options) {
     if (!plan->Wants(i)) continue;
     std::optional<EntryOptions> entry;
     if (section.is_kernel()) {
-      if (kernel >= ring::kMaxKernels) {
+      const uint32_t* known = KnownNumber(options, function.name);
+      function.number = known != nullptr ? *known : kernel++;
+      if (function.number >= ring::kMaxKernels) {
         return Fail(ErrorKind::kSystem, "more than {} kernels in one process", ring::kMaxKernels);
       }
       entry = EntryOptions{.layout = options.layout,
-                           .kernel = kernel,
+                           .kernel = function.number,
                            .constant_offset = *constant,
                            .reads_cta_yz = section.reads_cta_yz};
-      function.number = kernel++;
     }
     const RewrittenCode code = Rewrite(section, options.layout, entry ? &*entry : nullptr);
     if (auto fits = CheckRelocations(section, code, relocations); !fits) {
@@ -221,12 +230,6 @@ Result<Patched> PatchImage(const cubin::Image& image, const Options& options) {
   }
   result.image = edited.Serialize();
   return result;
-}
-
-bool MayHoldMarks(UntrustedBytes image) {
-  constexpr std::string_view kName = "iket_decl";
-  const std::string_view text(reinterpret_cast<const char*>(image.data()), image.size());
-  return text.find(kName) != std::string_view::npos;
 }
 
 }  // namespace iket::patch

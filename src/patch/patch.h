@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -57,6 +58,9 @@ Result<ImageReport> Inspect(const cubin::Image& image);
 struct Options {
   ring::Layout layout;
   uint32_t first_kernel = 0;  // number of the first kernel that gets a trampoline
+  // Numbers of kernels by mangled name which they keep, as they are in other images of the same
+  // program; may be null.
+  const std::map<std::string, uint32_t, std::less<>>* numbered = nullptr;
 };
 
 struct Patched {
@@ -66,9 +70,5 @@ struct Patched {
 };
 
 Result<Patched> PatchImage(const cubin::Image& image, const Options& options);
-
-// True if the bytes of a cubin can hold our marks at all: a scan for the name of their
-// declarations. Cost: memory bandwidth; for deciding whether an image needs to be parsed.
-bool MayHoldMarks(UntrustedBytes image);
 
 }  // namespace iket::patch

@@ -141,6 +141,25 @@ TEST_P(PatchedCubin, ReportsWhatTheSourceSays) {
   EXPECT_TRUE(patched_.report.problems.empty());
 }
 
+TEST_P(PatchedCubin, KeepsNumbersThatKernelsHaveElsewhere) {
+  const std::map<std::string, uint32_t, std::less<>> numbered{{*GetParam().kernels.begin(), 7}};
+  Options options = TestOptions();
+  options.numbered = &numbered;
+  const Patched again = PatchImage(old_, options).value();
+  std::set<uint32_t> numbers;
+  for (const FunctionReport& function : again.report.functions) {
+    if (function.has_trampoline) numbers.insert(function.number);
+    if (function.name == *GetParam().kernels.begin()) {
+      EXPECT_EQ(function.number, 7u);
+    }
+  }
+  EXPECT_EQ(numbers.size(), GetParam().kernels.size());
+  if (numbers.size() > 1) {
+    EXPECT_EQ(*std::next(numbers.begin()), TestOptions().first_kernel);
+  }
+  EXPECT_NE(again.image, patched_.image) << "the number is in the code";
+}
+
 TEST_P(PatchedCubin, InspectSaysTheSame) {
   const ImageReport inspected = Inspect(old_).value();
   EXPECT_EQ(inspected.arch, patched_.report.arch);
@@ -522,12 +541,6 @@ TEST(PatchImage, LeavesAnImageWithoutMarksAlone) {
   const Patched patched = PatchOrDie(image);
   EXPECT_FALSE(patched.image);
   EXPECT_FALSE(patched.report.has_marks());
-}
-
-TEST(MayHoldMarks, IsTrueOnlyOfMarkedImages) {
-  EXPECT_TRUE(MayHoldMarks(UntrustedBytes(Load(kPlain).Serialize())));
-  EXPECT_FALSE(MayHoldMarks(UntrustedBytes(cubin::testing::Data("saxpy.sm_90a.cubin"))));
-  EXPECT_FALSE(MayHoldMarks(UntrustedBytes()));
 }
 
 // Whatever happened to the bits: no crash, and what is written can be read.

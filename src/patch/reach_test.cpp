@@ -9,6 +9,7 @@
 #include <set>
 
 #include "cubin/kernels.h"
+#include "cubin/nvinfo.h"
 #include "cubin/testing.h"
 #include "patch/patch.h"
 #include "sass/encode.h"
@@ -146,9 +147,10 @@ std::vector<CodeSection> SectionsOf(const Image& image) {
   for (const cubin::Function& function : all) {
     members[function.section].push_back(function);
   }
+  const auto registers = cubin::RegisterCounts(image);
   std::vector<CodeSection> sections;
   for (auto& [section, functions] : members) {
-    sections.push_back(AnalyzeCode(image, section, functions).value());
+    sections.push_back(AnalyzeCode(image, section, functions, registers).value());
   }
   return sections;
 }

@@ -9,15 +9,6 @@ constexpr uint64_t kReuseMask = uint64_t{0xf} << (122 - 64);
 
 }  // namespace
 
-Control Instruction::control() const {
-  const uint64_t field = high >> kControlShift;
-  return Control{.stall = static_cast<uint8_t>(field & 15),
-                 .write_barrier = static_cast<uint8_t>((field >> 5) & 7),
-                 .read_barrier = static_cast<uint8_t>((field >> 8) & 7),
-                 .wait = static_cast<uint8_t>((field >> 11) & 63),
-                 .prefer_stay = ((field >> 4) & 1) != 0};
-}
-
 Instruction Instruction::WithControl(const Control& control) const {
   return Instruction{low, (high & ~kControlMask & ~kReuseMask) | ControlField(control)};
 }
@@ -25,24 +16,6 @@ Instruction Instruction::WithControl(const Control& control) const {
 Instruction Instruction::WithGuardOf(const Instruction& other) const {
   constexpr uint64_t kGuardMask = 0xf000;
   return Instruction{(low & ~kGuardMask) | (other.low & kGuardMask), high};
-}
-
-bool EndsBasicBlock(const Instruction& instruction) {
-  // 140..15f holds control flow: CALL, BRA, BRX, JMP, BREAK, BSSY, BSYNC, EXIT, RET, YIELD, BPT,
-  // ...
-  const uint32_t base = instruction.base_opcode();
-  return base >= 0x140 && base <= 0x15f && base != 0x15d /* NANOSLEEP */;
-}
-
-bool HasRelativeTarget(const Instruction& instruction) {
-  switch (instruction.opcode()) {
-    case 0x944:  // CALL.REL; 0x344 adds a register to its target
-    case 0x945:  // BSSY
-    case 0x947:  // BRA
-      return true;
-    default:
-      return false;
-  }
 }
 
 int64_t RelativeTarget(const Instruction& instruction, uint64_t pc) {

@@ -57,7 +57,14 @@ struct Instruction {
     const uint64_t half = position < 64 ? low >> position : high >> (position - 64);
     return static_cast<uint32_t>(half & ((uint64_t{1} << width) - 1));
   }
-  Control control() const;
+  Control control() const {
+    const uint64_t field = high >> kControlShift;
+    return Control{.stall = static_cast<uint8_t>(field & 15),
+                   .write_barrier = static_cast<uint8_t>((field >> 5) & 7),
+                   .read_barrier = static_cast<uint8_t>((field >> 8) & 7),
+                   .wait = static_cast<uint8_t>((field >> 11) & 63),
+                   .prefer_stay = ((field >> 4) & 1) != 0};
+  }
   Instruction WithControl(const Control& control) const;
   // The same instruction if predicate `predicate` holds (kPredicateTrue: always).
   constexpr Instruction WithGuard(uint8_t predicate) const {
@@ -88,11 +95,25 @@ inline constexpr uint32_t kOpCs2r = 0x805;
 // True if the instruction can send the warp, or some lanes, elsewhere, or ends its path: branches,
 // calls, returns, exits, reconvergence (BSYNC, WARPSYNC, BREAK), traps. What follows it, and what
 // is the target of a branch, begins a basic block.
-bool EndsBasicBlock(const Instruction& instruction);
+inline bool EndsBasicBlock(const Instruction& instruction) {
+  // 140..15f holds control flow: CALL, BRA, BRX, JMP, BREAK, BSSY, BSYNC, EXIT, RET, YIELD, BPT,
+  // ...
+  const uint32_t base = instruction.base_opcode();
+  return base >= 0x140 && base <= 0x15f && base != 0x15d /* NANOSLEEP */;
+}
 
 // Target of a relative BRA, BSSY or CALL.REL at byte `pc`, as a byte offset in the same section.
 // Only for instructions of which HasRelativeTarget is true.
-bool HasRelativeTarget(const Instruction& instruction);
+inline bool HasRelativeTarget(const Instruction& instruction) {
+  switch (instruction.opcode()) {
+    case 0x944:  // CALL.REL; 0x344 adds a register to its target
+    case 0x945:  // BSSY
+    case 0x947:  // BRA
+      return true;
+    default:
+      return false;
+  }
+}
 int64_t RelativeTarget(const Instruction& instruction, uint64_t pc);
 
 // Special registers, by their number in S2R, S2UR and CS2R.

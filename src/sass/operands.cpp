@@ -79,11 +79,9 @@ bool IsSimpleIsetp(const Instruction& instruction) {
 
 RegisterSet UnguardedSources(const Instruction& instruction) {
   RegisterSet set;
+  if (!IsMemory(instruction)) return set;
   const Control control = instruction.control();
-  if (!IsMemory(instruction) || control.read_barrier != kNoBarrier ||
-      control.write_barrier != kNoBarrier) {
-    return set;
-  }
+  if (control.read_barrier != kNoBarrier || control.write_barrier != kNoBarrier) return set;
   Add(set, instruction.Bits(24, 8), 2);  // an address, 64 bits at most
   Add(set, instruction.Bits(32, 8), DataRegisters(instruction));
   if (!instruction.is_uniform_form()) Add(set, instruction.Bits(64, 8), 4);

@@ -1,9 +1,10 @@
-"""driver_stubs.py NM LIBCUDA DRIVER_CPP OUT.S: a libcuda.so.1 that can fail, in front of another.
+"""driver_stubs.py NM LIBCUDA DRIVER_CPP OUT.S [NAME...]: a libcuda.so.1 that can fail, in front of another.
 
 Every function that LIBCUDA exports becomes a stub that asks fail_nth whether this call shall fail, if it is
 one of those that the collector makes for itself (the names that DRIVER_CPP looks up), and else goes on to the
 real function: at the offset that NM shows, in the library that IKET_FAIL_DRIVER names. Not found by dlsym,
-which would find the collector's hook.
+which would find the collector's hook. Functions NAME are somebody else's to define; their stubs are called
+real_NAME.
 """
 import re
 import subprocess
@@ -42,7 +43,7 @@ common:
 
 
 def main():
-    nm, library, driver, out = sys.argv[1:]
+    nm, library, driver, out, *others = sys.argv[1:]
     with open(driver, encoding="utf-8") as file:
         own = set(re.findall(r'find\(real\.\w+, "(cu\w+)"\)', file.read()))
     assert len(own) > 20, f"{driver} looks up {own}"
@@ -52,12 +53,14 @@ def main():
         value, kind, name = line.split()
         if kind in "TW" and name.startswith("cu"):
             symbols.append((name.split("@")[0], int(value, 16)))
+    assert set(others) <= {name for name, _ in symbols}, others
     assert own <= {name for name, _ in symbols}, own - {name for name, _ in symbols}
     with open(out, "w", encoding="utf-8") as file:
         file.write(HEAD)
         for number, (name, _) in enumerate(symbols):
-            file.write(f"    .globl {name}\n    .type {name}, @function\n{name}:\n"
-                       f"    mov ${number}, %eax\n    jmp common\n    .size {name}, .-{name}\n")
+            stub = f"real_{name}" if name in others else name
+            file.write(f"    .globl {stub}\n    .type {stub}, @function\n{stub}:\n"
+                       f"    mov ${number}, %eax\n    jmp common\n    .size {stub}, .-{stub}\n")
         file.write("    .section .rodata\n    .globl iket_driver_offsets\n    .hidden iket_driver_offsets\n"
                    "    .balign 8\niket_driver_offsets:\n")
         for name, value in symbols:

@@ -13,6 +13,9 @@ SIM = os.environ["IKET_SIM"]
 MODULE = (os.path.join(os.environ["IKET_EXAMPLES"], "saxpy_driver_marked"),
           "--n", "4096", "--warmup", "0", "--iterations", "1")
 LIBRARY = (os.environ["IKET_GUEST_LIBRARY_APP"], os.environ["IKET_GUEST_IMAGE"])
+# The latter of PTX, with a driver that compiles it.
+PTX = (os.environ["IKET_GUEST_CONTAINERS"], "library-first",
+       os.path.join(os.path.dirname(os.environ["IKET_GUEST_CONTAINERS"]), "containers_of_code", "work.ptx"))
 # What `iket profile` may say of a run whose program was well: done, could not write, nothing recorded.
 CODES = {0, 3, 4}
 
@@ -22,10 +25,13 @@ class Run:
         with tempfile.TemporaryDirectory() as folder:
             count = os.path.join(folder, "count")
             library_path = os.environ["IKET_FAIL_DRIVER_FOLDER"] if kind == "driver" else os.path.dirname(SIM)
+            if command == PTX:
+                library_path = os.environ["IKET_PTX_DRIVER"]
             done = subprocess.run(
                 [IKET, "profile", "-o", os.path.join(folder, "out"), "--export", "none", "--", *command],
                 env={**os.environ, "LD_LIBRARY_PATH": library_path, "IKET_FAIL_DRIVER": SIM,
                      "LD_PRELOAD": os.environ["IKET_FAIL_NTH_LIBRARY"], "IKET_FAIL_PROGRAM": command[0],
+                     "IKET_PTX_CUBIN": PTX[-1].replace(".ptx", ".cubin"),
                      "IKET_FAIL_KIND": kind, "IKET_FAIL_NTH": str(nth), "IKET_FAIL_COUNT": count,
                      **({"IKET_FAIL_ON": "1"} if goes_on else {})},
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False, text=True)
@@ -70,7 +76,8 @@ class Faults(unittest.TestCase):
     def every_call_of(self, kind, at_least):
         # A library that cannot be made ready at its first launch lets that launch fail: it is tried once
         # more, but not against faults that go on (docs/design/guest.md).
-        for command, goes_on in ((MODULE, False), (MODULE, True), (LIBRARY, False)):
+        programs = ((MODULE, False), (MODULE, True), (LIBRARY, False), (PTX, False))
+        for command, goes_on in programs:
             with self.subTest(program=command[0], goes_on=goes_on):
                 self.check(command, kind, goes_on, at_least)
 

@@ -193,6 +193,9 @@ class Newcomer(unittest.TestCase):
                 code, out, err = self.app(image)
                 self.assertEqual((code, out), (1, f"cuModuleLoad(&module, image): {error}\n"), err)
                 said = [line for line in err.splitlines() if line.startswith("iket-sim: ")]
+                if "PTX" in why:  # which the collector has tried to compile before
+                    self.assertIn("cuLinkCreate_v2: not part of the software device", said.pop(0))
+                    self.assertEqual(err.count("iket: marked PTX could not be compiled"), 1, err)
                 self.assertEqual(len(said), 1, err)
                 self.assertIn(why, said[0])
 

@@ -1,0 +1,62 @@
+#include "inject/account.h"
+
+#include "capture/demangle.h"
+#include "inject/say.h"
+
+namespace iket::inject {
+namespace {
+
+capture::Declaration ToCapture(uint32_t image, const patch::Declaration& declaration) {
+  return {.image = image,
+          .event = declaration.id,
+          .kind = static_cast<capture::EventKind>(declaration.kind),
+          .payload = static_cast<capture::PayloadType>(declaration.payload),
+          .name = declaration.name};
+}
+
+}  // namespace
+
+void Account(Guest& guest, const cubin::Image& image, const patch::ImageReport& report,
+             UntrustedBytes bytes, const std::string& source, KernelNumbers* numbers) {
+  const uint32_t number = guest.TakeImageNumber();
+  guest.Append(capture::Image{.index = number,
+                              .sm = static_cast<uint32_t>(image.sm()),
+                              .hash = capture::ImageHash(bytes.span()),
+                              .bytes = bytes.size(),
+                              .marked_functions = static_cast<uint32_t>(report.functions.size()),
+                              .source = source});
+  for (const patch::Declaration& declaration : report.declarations) {
+    guest.Append(ToCapture(number, declaration));
+  }
+  for (const std::string& problem : report.problems) {
+    guest.Note(capture::Severity::kWarning, -1, problem);
+  }
+  for (const patch::FunctionReport& function : report.functions) {
+    const std::string demangled = capture::DemangledName(function.name);
+    if (!function.refusal.empty()) Say(demangled + " is not traced: " + function.refusal);
+    if (!function.is_kernel) {
+      if (!function.refusal.empty()) {
+        guest.Note(capture::Severity::kRefusal, -1, demangled + ": " + function.refusal);
+      }
+      continue;
+    }
+    if (numbers != nullptr && numbers->contains(function.name)) continue;
+    const uint32_t kernel = function.has_trampoline ? function.number : guest.TakeKernelNumbers(1);
+    guest.Append(capture::Kernel{
+        .index = kernel,
+        .image = number,
+        .mangled_name = function.name,
+        .demangled_name = demangled,
+        .state = function.has_trampoline ? capture::KernelState::kPatched
+                                         : capture::KernelState::kRefused,
+        .refusal = function.refusal,
+        .registers_before = static_cast<uint16_t>(function.registers),
+        .registers_after = static_cast<uint16_t>(function.patched_registers),
+        .sites = static_cast<uint32_t>(function.sites.size()),
+        .sites_refused =
+            function.refusal.empty() ? 0 : static_cast<uint32_t>(function.sites.size())});
+    if (function.has_trampoline && numbers != nullptr) numbers->emplace(function.name, kernel);
+  }
+}
+
+}  // namespace iket::inject
