@@ -31,7 +31,7 @@ dist: all ## pack build/dist/iket-<version>-linux-x86_64.tar.gz, which needs gli
 bench: all ## run the benchmarks
 	@cmake --build $(BUILD) --target bench
 
-fuzz: ## build the fuzzers and run each for SECONDS_EACH seconds (default 30)
+fuzz: ## build the fuzzers and run each for SECONDS_EACH seconds (default 30), or all for SECONDS_ALL
 	@tools/setup fuzz
 	@tools/fuzz
 
