@@ -27,7 +27,7 @@ constexpr size_t kBudgetBytes = size_t{24} << 20;
 constexpr size_t kMaxDamaged = 2000;
 // The same for all seeds together, of changes step by step.
 constexpr size_t kChangesBudgetBytes = size_t{256} << 20;
-constexpr size_t kMaxChanges = 50'000;
+constexpr size_t kMaxChanges = 20'000;
 // Changes are piled up on an input so many times before the seed itself is taken again.
 constexpr size_t kChangesInARow = 8;
 
