@@ -258,6 +258,15 @@ class Newcomer(unittest.TestCase):
         self.assertEqual((launches["all"], launches["complete"]), (240, 240))
         self.assertEqual(report["trust"]["counters"]["records_lost"], 0)
 
+    def test_threads_that_work_when_the_program_ends(self):
+        # What they say then, of a driver that is gone, is theirs to say.
+        code, out, err = self.run_(THREADS, self.image("marked.cubin"), "leave")
+        self.assertEqual(code, 0, err)
+        self.assertIn("8 threads: ok\n", out)
+        (capture,) = self.captures()
+        subprocess.run([IKET, "check", capture], stdout=subprocess.DEVNULL, check=True)
+        self.assertGreaterEqual(self.report(capture)["trust"]["launches"]["complete"], 200)
+
     def test_a_fork_before_the_device_is_used(self):
         code, out, err = self.app("marked.cubin", "Work", "fork-first")
         self.assertEqual((code, out), (0, "done\ndone\n"), err)
