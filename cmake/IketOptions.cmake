@@ -61,6 +61,17 @@ elseif(IKET_STATIC_RUNTIME)
   target_link_libraries(iket_options INTERFACE iket_older_glibc)
 endif()
 
+# For the tests: a sanitized collector is preloaded in front of the sanitizer's runtime, which is fine,
+# and the software device may be without ThreadSanitizer.
+if(IKET_SANITIZE)
+  set(options "${PROJECT_BINARY_DIR}/sanitizer_options.cmake")
+  file(CONFIGURE OUTPUT "${options}" CONTENT [[
+set(ENV{ASAN_OPTIONS} verify_asan_link_order=0)
+set(ENV{TSAN_OPTIONS} ignore_noninstrumented_modules=1)
+]])
+  set_property(DIRECTORY "${PROJECT_SOURCE_DIR}" APPEND PROPERTY TEST_INCLUDE_FILES "${options}")
+endif()
+
 # Of a folder whose targets ThreadSanitizer must leave alone: the threads of a simulated kernel share
 # memory as its author wanted, and not as C++ does. Call it last.
 function(iket_no_thread_sanitizer)

@@ -27,7 +27,7 @@ constexpr size_t kBudgetBytes = size_t{24} << 20;
 constexpr size_t kMaxDamaged = 2000;
 // The same for all seeds together, of changes step by step.
 constexpr size_t kChangesBudgetBytes = size_t{256} << 20;
-constexpr size_t kMaxChanges = 20'000;
+constexpr size_t kMaxChanges = 10'000;
 // Changes are piled up on an input so many times before the seed itself is taken again.
 constexpr size_t kChangesInARow = 8;
 
@@ -79,8 +79,8 @@ size_t Change(const std::vector<uint8_t>& seed, size_t seeds) {
 
 }  // namespace
 
-// A byte changed, inserted or left out; a number overwritten by one that is often a mistake; a
-// piece doubled.
+// A byte changed, inserted or left out; a number overwritten by one that is often a mistake, or
+// moved a little; a piece doubled.
 size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size) {
   constexpr uint64_t kNumbers[] = {0,      1,           0x7f,        0xff,
                                    0xffff, 0x7fff'ffff, 0xffff'ffff, ~uint64_t{0}};
@@ -90,7 +90,7 @@ size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size) {
     return 1;
   }
   const size_t at = g_random() % size;
-  switch (g_random() % 5) {
+  switch (g_random() % 6) {
     case 0:
       if (size == max_size) break;
       std::memmove(data + at + 1, data + at, size - at);
@@ -108,6 +108,17 @@ size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size) {
     case 3: {
       const size_t length = 1 + g_random() % std::min<size_t>(size - at, 16);
       std::memmove(data + g_random() % (size - length + 1), data + at, length);
+      return size;
+    }
+    case 4: {
+      // A number becomes one near it, which a table's size or alignment makes wrong.
+      const size_t place = at & ~size_t{7};
+      uint64_t number = 0;
+      const size_t width = std::min<size_t>(size - place, g_random() % 2 == 0 ? 4 : 8);
+      std::memcpy(&number, data + place, width);
+      const uint64_t step = uint64_t{1} << g_random() % 8;
+      number += g_random() % 2 == 0 ? step : 0 - step;
+      std::memcpy(data + place, &number, width);
       return size;
     }
     default:
