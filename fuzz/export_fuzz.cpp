@@ -20,9 +20,12 @@
 
 namespace {
 
-using namespace iket;
-using exporter::CheckedExport;
-using exporter::CheckExport;
+using iket::Result;
+using iket::UntrustedBytes;
+using iket::exporter::CheckedExport;
+using iket::exporter::CheckExport;
+namespace exporter = iket::exporter;
+namespace fuzz = iket::fuzz;
 
 void Require(bool holds) {
   if (!holds) std::abort();

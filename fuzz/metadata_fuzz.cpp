@@ -16,7 +16,9 @@
 
 namespace {
 
-using namespace iket;
+using iket::UntrustedBytes;
+namespace cubin = iket::cubin;
+namespace patch = iket::patch;
 
 void Require(bool holds) {
   if (!holds) std::abort();
@@ -96,5 +98,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
                                           unsigned seed) {
-  return fuzz::MutateSection(data, size, max_size, seed, IsMetadata);
+  return iket::fuzz::MutateSection(data, size, max_size, seed, IsMetadata);
 }

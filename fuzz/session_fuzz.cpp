@@ -21,7 +21,9 @@
 
 namespace {
 
-using namespace iket;
+using iket::Result;
+namespace capture = iket::capture;
+namespace session = iket::session;
 using Bytes = std::span<const uint8_t>;
 
 void Require(bool holds) {
@@ -99,16 +101,16 @@ void ReceiveMessages(Bytes bytes) {
 // Two bytes of length of the launch log, the log, and the rest is the account.
 void Finish(Bytes bytes) {
   if (bytes.size() < 2) return;
-  static const std::string folder = [] {
+  static const std::string kFolder = [] {
     char name[] = "/dev/shm/iket_fuzz_XXXXXX";
     Require(mkdtemp(name) != nullptr);
     return std::string(name);
   }();
-  static const bool removed_at_exit = std::atexit([] { rmdir(folder.c_str()); }) == 0;
-  Require(removed_at_exit);
+  static const bool kRemovedAtExit = std::atexit([] { rmdir(kFolder.c_str()); }) == 0;
+  Require(kRemovedAtExit);
   const size_t log_bytes = std::min<size_t>(bytes[0] | bytes[1] << 8, bytes.size() - 2);
   const auto put = [](const char* suffix, Bytes content) {
-    std::FILE* file = std::fopen(session::SessionPath(folder, 1, suffix).c_str(), "wb");
+    std::FILE* file = std::fopen(session::SessionPath(kFolder, 1, suffix).c_str(), "wb");
     Require(file != nullptr);
     Require(std::fwrite(content.data(), 1, content.size(), file) == content.size());
     std::fclose(file);
@@ -118,7 +120,7 @@ void Finish(Bytes bytes) {
   put(session::kSuffixLaunches, log);
   put(session::kSuffixPart, account);
   const auto finished =
-      session::FinishCapture(folder, 1, {.exit_status = 0}, [](auto&) { return Result<void>(); });
+      session::FinishCapture(kFolder, 1, {.exit_status = 0}, [](auto&) { return Result<void>(); });
   if (finished) {
     const auto reader = capture::Reader::Open(finished->path);
     Require(reader.has_value());
@@ -128,7 +130,7 @@ void Finish(Bytes bytes) {
   }
   for (const char* suffix :
        {session::kSuffixPart, session::kSuffixLaunches, session::kSuffixCapture}) {
-    unlink(session::SessionPath(folder, 1, suffix).c_str());
+    unlink(session::SessionPath(kFolder, 1, suffix).c_str());
   }
 }
 
@@ -155,7 +157,8 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
   // An account alone, behind an empty launch log, is a capture.
   constexpr size_t kBefore = 3;
   if (size > kBefore && data[0] % 3 == 2 && data[1] == 0 && data[2] == 0 && seed % 8 != 0) {
-    return kBefore + fuzz::MutateCapture(data + kBefore, size - kBefore, max_size - kBefore, seed);
+    return kBefore +
+           iket::fuzz::MutateCapture(data + kBefore, size - kBefore, max_size - kBefore, seed);
   }
   return LLVMFuzzerMutate(data, size, max_size);
 }

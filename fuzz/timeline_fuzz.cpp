@@ -16,7 +16,10 @@
 
 namespace {
 
-using namespace iket;
+using iket::Result;
+namespace capture = iket::capture;
+namespace exporter = iket::exporter;
+namespace trace = iket::trace;
 
 void Require(bool holds) {
   if (!holds) std::abort();
@@ -55,5 +58,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
                                           unsigned seed) {
-  return fuzz::MutateCapture(data, size, max_size, seed);
+  return iket::fuzz::MutateCapture(data, size, max_size, seed);
 }

@@ -29,7 +29,7 @@ TEST(MappedFile, HasTheBytes) {
 
 TEST(MappedFile, AnEmptyFileHasNone) {
   const std::string path = Path("empty");
-  std::ofstream{path};
+  const std::ofstream touch(path);
   const auto file = MappedFile::Open(path, "capture");
   ASSERT_TRUE(file);
   EXPECT_TRUE(file->bytes().empty());

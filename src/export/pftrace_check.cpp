@@ -11,7 +11,15 @@
 namespace iket::exporter {
 namespace {
 
-using namespace perfetto;
+using perfetto::ClockSnapshot;
+using perfetto::DebugAnnotation;
+using perfetto::InternedData;
+using perfetto::InternedName;
+using perfetto::Trace;
+using perfetto::TracePacket;
+using perfetto::TracePacketDefaults;
+using perfetto::TrackDescriptor;
+using perfetto::TrackEvent;
 
 // Fields that we only read.
 constexpr uint32_t kTimestampClockId = 58;    // of TracePacket
