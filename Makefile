@@ -5,9 +5,9 @@ JOBS ?= $(shell nproc)
 BUILD := build/$(PRESET)
 
 .DEFAULT_GOAL := all
-.PHONY: all test test-gpu demo install dist bench fuzz lint format clean help setup configure
+.PHONY: all test test-gpu demo install dist bench fuzz sanitize lint format clean help setup configure
 
-all: configure ## build everything (PRESET=release|dev|asan-ubsan|clang|fuzz, JOBS=N)
+all: configure ## build everything (PRESET=release|dev|asan-ubsan|tsan|clang|fuzz, JOBS=N)
 	@cmake --build $(BUILD) -j $(JOBS)
 
 test: all ## build, then run every test that needs no GPU
@@ -31,9 +31,12 @@ dist: all ## pack build/dist/iket-<version>-linux-x86_64.tar.gz, which needs gli
 bench: all ## run the benchmarks
 	@cmake --build $(BUILD) --target bench
 
-fuzz: ## build the fuzzers and run each for SECONDS_EACH seconds (default 30)
+fuzz: ## build the fuzzers and run each for SECONDS_EACH seconds (default 30), or all for SECONDS_ALL
 	@tools/setup fuzz
 	@tools/fuzz
+
+sanitize: setup ## the collector under address, undefined-behaviour and thread sanitizers
+	@tools/sanitize
 
 lint: ## check formatting, house rules and clang-tidy
 	@tools/setup lint

@@ -46,8 +46,9 @@ if(IKET_LIBFUZZER)
   target_compile_options(iket_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 if(IKET_SANITIZE)
-  target_compile_options(iket_options INTERFACE -fsanitize=${IKET_SANITIZE}
-                                                -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_compile_options(iket_options INTERFACE
+    $<$<NOT:$<BOOL:$<TARGET_PROPERTY:IKET_UNSANITIZED>>>:-fsanitize=${IKET_SANITIZE}>
+    -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(iket_options INTERFACE -fsanitize=${IKET_SANITIZE})
   # GCC 12 sees uninitialized values in its own std::regex once it is instrumented.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -59,3 +60,23 @@ elseif(IKET_STATIC_RUNTIME)
                                              -Wl,--undefined=iket_older_glibc)
   target_link_libraries(iket_options INTERFACE iket_older_glibc)
 endif()
+
+# For the tests: a sanitized collector is preloaded in front of the sanitizer's runtime, which is fine,
+# and the software device may be without ThreadSanitizer.
+if(IKET_SANITIZE)
+  set(options "${PROJECT_BINARY_DIR}/sanitizer_options.cmake")
+  file(CONFIGURE OUTPUT "${options}" CONTENT [[
+set(ENV{ASAN_OPTIONS} verify_asan_link_order=0)
+set(ENV{TSAN_OPTIONS} ignore_noninstrumented_modules=1)
+]])
+  set_property(DIRECTORY "${PROJECT_SOURCE_DIR}" APPEND PROPERTY TEST_INCLUDE_FILES "${options}")
+endif()
+
+# Of a folder whose targets ThreadSanitizer must leave alone: the threads of a simulated kernel share
+# memory as its author wanted, and not as C++ does. Call it last.
+function(iket_no_thread_sanitizer)
+  if(IKET_SANITIZE STREQUAL "thread")
+    get_property(targets DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
+    set_property(TARGET ${targets} PROPERTY IKET_UNSANITIZED TRUE)
+  endif()
+endfunction()

@@ -1,6 +1,6 @@
 # Third-party libraries, one target each; a room names those that it uses in its DEPS.
 #
-#   fmt::fmt-header-only  CLI11::CLI11  iket::expected  iket::deflate  iket::zstd  iket::lz4
+#   fmt::fmt-header-only  CLI11::CLI11  iket::expected  iket::json  iket::deflate  iket::zstd  iket::lz4
 #
 # The compressors are the static archives, since programs of iket depend on glibc alone.
 # tools/setup installs all of them.
@@ -31,3 +31,9 @@ find_path(IKET_EXPECTED_INCLUDE tl/expected.hpp REQUIRED)
 mark_as_advanced(IKET_EXPECTED_INCLUDE)
 add_library(iket::expected INTERFACE IMPORTED GLOBAL)
 target_include_directories(iket::expected SYSTEM INTERFACE "${IKET_EXPECTED_INCLUDE}")
+
+# nlohmann's, for its parser that walks a stream.
+find_path(IKET_JSON_INCLUDE nlohmann/json.hpp REQUIRED)
+mark_as_advanced(IKET_JSON_INCLUDE)
+add_library(iket::json INTERFACE IMPORTED GLOBAL)
+target_include_directories(iket::json SYSTEM INTERFACE "${IKET_JSON_INCLUDE}")

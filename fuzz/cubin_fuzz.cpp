@@ -8,6 +8,7 @@
 #include "cubin/image_kind.h"
 #include "cubin/kernels.h"
 #include "cubin/nvinfo.h"
+#include "mutate_image.h"
 
 namespace {
 
@@ -79,4 +80,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   Require(again->Serialize() == edited);
   return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                                          unsigned seed) {
+  return fuzz::MutateSection(data, size, max_size, seed, [](const Section&) { return true; });
 }

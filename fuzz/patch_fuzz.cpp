@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "cubin/image.h"
+#include "mutate_image.h"
 #include "patch/patch.h"
 #include "patch/scan.h"
 #include "ring/layout.h"
@@ -39,4 +40,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (std::ranges::any_of(patched->report.functions, refused)) return 0;
   for (const patch::FunctionReport& left : rest->functions) Require(left.sites.empty());
   return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                                          unsigned seed) {
+  return iket::fuzz::MutateSection(data, size, max_size, seed,
+                                   [](const iket::cubin::Section&) { return true; });
 }

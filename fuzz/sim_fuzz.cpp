@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "mutate_image.h"
 #include "sass/decode.h"
 #include "sim/heap.h"
 #include "sim/machine.h"
@@ -69,4 +70,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Start(machine, kernel, heap);
   }
   return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                                          unsigned seed) {
+  return iket::fuzz::MutateSection(data, size, max_size, seed,
+                                   [](const iket::cubin::Section&) { return true; });
 }

@@ -1,5 +1,5 @@
 // Files that are cut, damaged or made in bad faith: every whole chunk comes back, everything else
-// is counted.
+// is counted. Accidents at random are in recovery_test.cpp.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -102,83 +102,6 @@ TEST(Cut, EveryWholeChunkIsRecoveredAtEveryByte) {
     EXPECT_EQ(damage.bytes_skipped, size - whole_bytes);
     EXPECT_EQ(damage.chunks_malformed, 0u);
     EXPECT_EQ(damage.cut, expected != extents.size());
-  }
-}
-
-// What a random accident did to a file.
-struct Accident {
-  Bytes file;
-  std::vector<bool> changed;  // by byte of the original
-};
-
-Accident Damaged(const Bytes& whole, std::mt19937_64& random) {
-  Accident accident{whole, std::vector<bool>(whole.size())};
-  const auto place = [&](size_t length) {
-    return wire::kMagic.size() + random() % (whole.size() - wire::kMagic.size() - length);
-  };
-  for (size_t wounds = 1 + random() % 4; wounds > 0; --wounds) {
-    const size_t length = random() % 3 == 0 ? 1 + random() % 2000 : 1;
-    const size_t at = place(length);
-    const uint64_t how = random() % 3;
-    size_t from = place(length + 1);
-    if (from % 8 == at % 8) ++from;  // else a copied header would be right where it does not belong
-    for (size_t i = 0; i < length; ++i) {
-      std::byte& byte = accident.file[at + i];
-      switch (how) {
-        case 0:  // a bit flips in each byte
-          byte ^= std::byte{1} << static_cast<int>(random() % 8);
-          break;
-        case 1:  // a hole of zeros
-          byte = std::byte{0};
-          break;
-        default:  // a piece of the file appears where it does not belong
-          byte = whole[from + i];
-      }
-    }
-  }
-  for (size_t i = 0; i < whole.size(); ++i) accident.changed[i] = accident.file[i] != whole[i];
-  return accident;
-}
-
-TEST(Damage, AllUndamagedChunksAreRecovered) {
-  std::mt19937_64 random(20261129);
-  Bytes whole;
-  std::vector<Extent> extents;
-  while (extents.size() < 30 || whole.size() > 100'000) {
-    whole = SampleFile(RandomSample(random), {.compression_level = 1, .chunk_bytes = 4096});
-    extents = ExtentsOf(whole);
-  }
-  for (int round = 0; round < 10'000; ++round) {
-    const Accident accident = Damaged(whole, random);
-    const auto hurt = [&](size_t begin, size_t end) {
-      const auto at = accident.changed.begin();
-      return std::find(at + static_cast<ptrdiff_t>(begin), at + static_cast<ptrdiff_t>(end),
-                       true) != at + static_cast<ptrdiff_t>(end);
-    };
-    const Scan scan = ScanOf(accident.file);
-    size_t found = 0;
-    size_t whole_bytes = hurt(0, sizeof(wire::FileHeader)) ? 0 : sizeof(wire::FileHeader);
-    uint64_t seen_until = 0;  // chunks up to the last one whose header is right
-    for (const Extent& extent : extents) {
-      if (!hurt(extent.begin, extent.begin + sizeof(wire::ChunkHeader))) {
-        seen_until = extent.sequence + 1;
-      }
-      if (hurt(extent.begin, extent.payload_end)) continue;
-      ASSERT_LT(found, scan.chunks.size()) << "round " << round;
-      ASSERT_EQ(scan.chunks[found].header.sequence, extent.sequence) << "round " << round;
-      whole_bytes += extent.end - extent.begin;
-      ++found;
-    }
-    ASSERT_EQ(found, scan.chunks.size()) << "round " << round;
-    ASSERT_EQ(scan.damage.bytes_skipped, whole.size() - whole_bytes) << "round " << round;
-    ASSERT_EQ(scan.damage.chunks_whole + scan.damage.chunks_damaged + scan.damage.chunks_missing,
-              seen_until)
-        << "round " << round;
-    if (round % 10 != 0) continue;  // the rest costs more than the search that is tested here
-    const Reader reader = Read(accident.file);
-    const RingWalk walk = reader.ForEachRingBlock([](const RingBlock&) { return true; });
-    ASSERT_EQ(walk.blocks_malformed, 0u) << "round " << round;
-    ASSERT_EQ(reader.capture().damage.chunks_malformed, 0u) << "round " << round;
   }
 }
 

@@ -1,65 +1,15 @@
 #include "capture/reader.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <utility>
 
+#include "base/mapped_file.h"
 #include "capture/decode.h"
 #include "capture/scan.h"
 
 namespace iket::capture {
 namespace {
-
-// A file mapped for reading.
-class Mapping {
- public:
-  Mapping() = default;
-  Mapping(Mapping&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
-  Mapping& operator=(Mapping&& other) noexcept {
-    std::swap(bytes_, other.bytes_);
-    return *this;
-  }
-  ~Mapping() {
-    if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
-  }
-
-  static Result<Mapping> Of(const std::string& path) {
-    const auto fail = [&](const char* what) {
-      return Fail(ErrorKind::kSystem, "{}: cannot {} the capture: {}", path, what,
-                  std::strerror(errno));
-    };
-    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return fail("open");
-    struct stat status{};
-    void* address = nullptr;
-    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
-      address = mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
-    }
-    close(fd);
-    if (address == MAP_FAILED) return fail("map");
-    Mapping mapping;
-    if (address == nullptr) {
-      if (S_ISREG(status.st_mode)) return mapping;
-      return Fail(ErrorKind::kBadInput, "{}: not a capture: {}", path,
-                  S_ISDIR(status.st_mode) ? "it is a folder; name the .iketcap in it"
-                                          : "it is not a regular file");
-    }
-    mapping.bytes_ = {static_cast<std::byte*>(address), static_cast<size_t>(status.st_size)};
-    return mapping;
-  }
-
-  std::span<const std::byte> bytes() const { return bytes_; }
-
- private:
-  std::span<std::byte> bytes_;
-};
 
 // Sorts by `key` and keeps, of equal keys, the one that came last.
 template <typename T, typename Key>
@@ -205,7 +155,7 @@ const Declaration* Capture::FindDeclaration(uint32_t image, uint32_t event) cons
 }
 
 struct Reader::State {
-  Mapping mapping;
+  MappedFile mapped;
   Capture capture;
   std::vector<ChunkRef> ring_chunks;
   uint64_t ring_raw_bytes = 0;
@@ -255,11 +205,11 @@ Reader& Reader::operator=(Reader&&) noexcept = default;
 Reader::~Reader() = default;
 
 Result<Reader> Reader::Open(const std::string& path) {
-  Result<Mapping> mapping = Mapping::Of(path);
-  if (!mapping) return tl::unexpected(std::move(mapping.error()));
+  Result<MappedFile> file = MappedFile::Open(path, "capture");
+  if (!file) return tl::unexpected(std::move(file.error()));
   auto state = std::make_unique<State>();
-  state->mapping = std::move(*mapping);
-  if (auto loaded = state->Load(UntrustedBytes(state->mapping.bytes()), path); !loaded) {
+  state->mapped = std::move(*file);
+  if (auto loaded = state->Load(UntrustedBytes(state->mapped.bytes()), path); !loaded) {
     return tl::unexpected(std::move(loaded.error()));
   }
   return Reader(std::move(state));

@@ -26,10 +26,10 @@ namespace iket::capture {
 // Chunks of an unknown kind are no damage: a newer writer made them (docs/format.md, versions).
 struct Damage {
   uint64_t chunks_whole = 0;      // found, checksum right (unknown and malformed ones included)
-  uint64_t chunks_damaged = 0;    // header found, payload not right
+  uint64_t chunks_damaged = 0;    // header found, payload not right, nor found elsewhere
   uint64_t chunks_unknown = 0;    // of a kind, version or codec that this reader does not know
   uint64_t chunks_malformed = 0;  // checksum right, contents against the rules: dropped
-  uint64_t chunks_missing = 0;    // gaps between the sequence numbers of chunks that were found
+  uint64_t chunks_missing = 0;    // gaps between the sequence numbers of headers that were found
   uint64_t bytes_skipped = 0;
   uint64_t strings_lost = 0;  // references to strings that no chunk defined
   bool file_header_damaged = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
 
 #include "base/checksum.h"
 
@@ -25,11 +26,18 @@ class Scanner {
     uint64_t at = first_chunk;
     if (file_header_damaged) at = SearchFrom(at);
     while (at < file_.size()) at = Step(at);
+    std::ranges::sort(scan_.chunks, {},
+                      [](const ChunkRef& chunk) { return chunk.header.sequence; });
     // All bytes but the file header's and those of whole chunks. A damaged file header is skipped
     // too.
     const uint64_t header_bytes = file_header_damaged ? 0 : first_chunk;
     scan_.damage.bytes_skipped = file_.size() - header_bytes - whole_bytes_;
     scan_.damage.chunks_whole = scan_.chunks.size();
+    scan_.damage.chunks_damaged = whole_by_number_.size() - scan_.chunks.size();
+    if (!whole_by_number_.empty()) {
+      const uint64_t numbers = uint64_t{last_number_} + 1;
+      scan_.damage.chunks_missing = numbers - whole_by_number_.size();
+    }
     return std::move(scan_);
   }
 
@@ -47,22 +55,24 @@ class Scanner {
   // Takes what stands at `at`; where to go on.
   uint64_t Step(uint64_t at) {
     const std::optional<wire::ChunkHeader> header = RightHeader(at);
-    if (!header) return SearchFrom(at + wire::kChunkAlignment);
-    CountGap(header->sequence);
+    if (!header) return SearchFrom(at + 1);
+    last_number_ = std::max(last_number_, header->sequence);
+    bool& found_whole = whole_by_number_[header->sequence];
     const uint64_t payload_at = at + sizeof(wire::ChunkHeader);
     const std::optional<UntrustedBytes> stored = file_.Slice(payload_at, header->stored_bytes);
-    if (!stored) {
-      ++scan_.damage.chunks_damaged;
-      return SearchFrom(payload_at);
-    }
+    if (!stored) return SearchFrom(payload_at);
     const uint64_t end = std::min<uint64_t>(
         file_.size(), payload_at + header->stored_bytes + wire::PaddingAfter(header->stored_bytes));
     if (Crc32c(stored->data(), stored->size()) == header->payload_crc) {
+      if (found_whole) return end;  // a copy: its bytes are skipped
+      found_whole = true;
       scan_.chunks.push_back({*header, *stored});
-      whole_bytes_ += end - at;
-      return end;
+      // Where padding is missing the next chunk begins in what should be it.
+      const uint64_t payload_end = payload_at + header->stored_bytes;
+      const uint64_t next = end == file_.size() || RightHeader(end) ? end : SearchFrom(payload_end);
+      whole_bytes_ += std::min(end, next) - at;
+      return next;
     }
-    ++scan_.damage.chunks_damaged;
     // The usual case: the neighbour stands where it should. Its number matters, since bytes that
     // are missing may make this chunk reach over it to a later one.
     const std::optional<wire::ChunkHeader> next = RightHeader(end);
@@ -74,25 +84,20 @@ class Scanner {
   // The next place at or after `at` where a right header with a payload inside the file stands.
   uint64_t SearchFrom(uint64_t at) const {
     if (wasted_bytes_ / kWastedPasses > file_.size()) return file_.size();
-    for (; at < file_.size(); at += wire::kChunkAlignment) {
+    for (; at < file_.size(); ++at) {
       const std::optional<wire::ChunkHeader> header = RightHeader(at);
       if (header && file_.Contains(at + sizeof(*header), header->stored_bytes)) return at;
     }
     return file_.size();
   }
 
-  // Sequence numbers that were passed over belong to chunks that are lost.
-  void CountGap(uint32_t sequence) {
-    if (sequence < expected_sequence_) return;
-    scan_.damage.chunks_missing += sequence - expected_sequence_;
-    expected_sequence_ = uint64_t{sequence} + 1;
-  }
-
   UntrustedBytes file_;
   Scan scan_;
   uint64_t whole_bytes_ = 0;
   uint64_t wasted_bytes_ = 0;
-  uint64_t expected_sequence_ = 0;
+  // The sequence numbers of all right headers, and which of them a whole chunk has.
+  std::unordered_map<uint32_t, bool> whole_by_number_;
+  uint32_t last_number_ = 0;
 };
 
 }  // namespace

@@ -1,14 +1,16 @@
-// iket check: is a capture what it claims to be?
+// iket check: is a file what it claims to be?
+#include "cli/check.h"
+
 #include <algorithm>
-#include <array>
 #include <memory>
-#include <set>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "cli/command.h"
-#include "cli/load.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "export/check.h"
+#include "export/formats.h"
 #include "export/json_writer.h"
 
 namespace iket::cli {
@@ -19,139 +21,25 @@ struct Options {
   bool json = false;
 };
 
-struct Fault {
-  std::string kind;  // a key: "chunks_damaged"
-  std::string text;
-};
-
-struct Checked {
-  std::string file;
-  uint64_t chunks = 0;
-  uint64_t warps = 0;
-  uint64_t records = 0;
-  bool simulated = false;
-  std::vector<Fault> faults;
-};
-
-// What a full ring loses, or a run that was cut short leaves open, is not wrong: the file says so
-// truthfully. `iket report` shows it.
-constexpr std::array kNoFaultOfTheFile = {
-    &trace::Counters::records_lost,        &trace::Counters::lost_is_lower_bound,
-    &trace::Counters::warps_begin_missing, &trace::Counters::warps_end_missing,
-    &trace::Counters::warps_running,       &trace::Counters::warps_missing,
-    &trace::Counters::unmatched_ends,      &trace::Counters::unmatched_ends_lossy,
-    &trace::Counters::unclosed_ranges,     &trace::Counters::crossed_closes,
-    &trace::Counters::launches_unseen,     &trace::Counters::launches_unmatched,
-};
-
-void CheckDamage(const capture::Damage& damage, std::vector<Fault>& faults) {
-  const auto count = [&](uint64_t value, std::string_view kind, std::string_view text) {
-    if (value != 0) faults.push_back({std::string(kind), fmt::format("{} {}", value, text)});
-  };
-  if (damage.file_header_damaged) faults.push_back({"file_header", "the file's header is damaged"});
-  count(damage.chunks_damaged, "chunks_damaged", "chunks with a wrong checksum or length");
-  count(damage.chunks_malformed, "chunks_malformed", "chunks whose contents break the format");
-  count(damage.chunks_missing, "chunks_missing", "chunks missing, by their sequence numbers");
-  count(damage.bytes_skipped, "bytes_skipped", "bytes that belong to no whole chunk");
-  count(damage.strings_lost, "strings_lost", "references to strings that are not in the file");
-  count(damage.chunks_unwritten, "chunks_unwritten", "chunks that the writer could not write");
-  if (damage.cut) faults.push_back({"cut", "the end is missing: cut, or its writer died"});
-}
-
-// Every index that one object names must lead to an object.
-void CheckReferences(const capture::Capture& facts, std::vector<Fault>& faults) {
-  const auto require = [&](bool found, std::string text) {
-    if (!found) faults.push_back({"reference", std::move(text)});
-  };
-  for (const auto& kernel : facts.kernels) {
-    require(facts.FindImage(kernel.image) != nullptr,
-            fmt::format("kernel {}: image {} is not in the file", kernel.index, kernel.image));
-  }
-  for (const auto& declaration : facts.declarations) {
-    require(facts.FindImage(declaration.image) != nullptr,
-            fmt::format("declaration {:#x}: image {} is not in the file", declaration.event,
-                        declaration.image));
-  }
-  for (const auto& context : facts.contexts) {
-    require(facts.FindDevice(context.device) != nullptr,
-            fmt::format("context {}: device {} is not in the file", context.index, context.device));
-  }
-  for (const auto& launch : facts.launches) {
-    require(facts.FindKernel(launch.kernel) != nullptr,
-            fmt::format("launch {}: kernel {} is not in the file", launch.sequence, launch.kernel));
-    require(
-        launch.context == capture::kNoContext || facts.FindContext(launch.context) != nullptr,
-        fmt::format("launch {}: context {} is not in the file", launch.sequence, launch.context));
-  }
-  for (const auto& note : facts.notes) {
-    require(note.kernel < 0 || facts.FindKernel(static_cast<uint32_t>(note.kernel)) != nullptr,
-            fmt::format("note: kernel {} is not in the file", note.kernel));
-  }
-}
-
-void CheckRings(const capture::Reader& reader, std::vector<Fault>& faults) {
-  std::set<uint32_t> unknown;
-  uint64_t outside = 0;
-  const capture::RingWalk walk = reader.ForEachRingBlock([&](const capture::RingBlock& block) {
-    const capture::Context* context = reader.capture().FindContext(block.moment.context);
-    if (context == nullptr) {
-      unknown.insert(block.moment.context);
-      return true;
-    }
-    const uint64_t rings = uint64_t{context->sm_count} * context->slots_per_sm;
-    outside += static_cast<uint64_t>(std::count_if(
-        block.rows.begin(), block.rows.end(), [&](const auto& row) { return row.ring >= rings; }));
-    return true;
-  });
-  for (uint32_t context : unknown) {
-    faults.push_back(
-        {"reference", fmt::format("rings of context {}, which is not in the file", context)});
-  }
-  if (outside != 0) {
-    faults.push_back({"ring_number", fmt::format("{} rings beyond their context's", outside)});
-  }
-  if (walk.blocks_malformed != 0) {
-    faults.push_back({"ring_blocks_malformed",
-                      fmt::format("{} chunks of rings break the format", walk.blocks_malformed)});
-  }
-}
-
-void CheckModel(const trace::Model& model, std::vector<Fault>& faults) {
-  for (const trace::CounterInfo& info : trace::AllCounters()) {
-    const uint64_t value = model.counters.*info.member;
-    if (!info.fault || value == 0 || info.name == "chunks_damaged" ||  // said by CheckDamage
-        std::find(kNoFaultOfTheFile.begin(), kNoFaultOfTheFile.end(), info.member) !=
-            kNoFaultOfTheFile.end()) {
-      continue;
-    }
-    faults.push_back({std::string(info.name), fmt::format("{} {}", value, info.meaning)});
-  }
-}
-
-Result<Checked> CheckFile(const std::string& path) {
-  auto loaded = Load(path);
-  if (!loaded) return tl::unexpected(loaded.error());
-  Checked checked{.file = path,
-                  .chunks = loaded->facts().damage.chunks_whole,
-                  .warps = loaded->model.warps.size(),
-                  .records = loaded->model.counters.records_kept,
-                  .simulated = Simulated(*loaded),
-                  .faults = {}};
-  CheckDamage(loaded->facts().damage, checked.faults);
-  CheckReferences(loaded->facts(), checked.faults);
-  CheckRings(loaded->reader, checked.faults);
-  CheckModel(loaded->model, checked.faults);
-  return checked;
+std::string Plural(std::string_view singular) {
+  return fmt::format("{}{}", singular, singular.ends_with("ch") ? "es" : "s");
 }
 
 void PrintText(const Checked& checked) {
   if (checked.faults.empty()) {
-    Print(fmt::format("{}: sound: {}, {}, {}{}\n", checked.file, Counted(checked.chunks, "chunk"),
-                      Counted(checked.warps, "warp"), Counted(checked.records, "record"),
+    std::string counts;
+    for (const auto& [what, count] : checked.counts) {
+      counts += (counts.empty() ? "" : ", ") + Counted(count, what, Plural(what));
+    }
+    Print(fmt::format("{}: sound: {}{}\n", checked.file, counts,
                       checked.simulated ? ", of a software device" : ""));
   }
   for (const Fault& fault : checked.faults) {
-    Print(fmt::format("{}: {}\n", checked.file, Printable(fault.text)));
+    const std::string where = fault.offset ? fmt::format("at byte {}: ", *fault.offset) : "";
+    Print(fmt::format("{}: {}{}\n", checked.file, where, Printable(fault.text)));
+  }
+  if (checked.more_faults != 0) {
+    Print(fmt::format("{}: and {} more\n", checked.file, Counted(checked.more_faults, "fault")));
   }
 }
 
@@ -163,20 +51,30 @@ void PrintJson(const std::vector<Checked>& all) {
     for (const Checked& checked : all) {
       auto file = json.Object();
       json.Member("file", checked.file);
+      json.Member("format", checked.format);
       json.Member("sound", checked.faults.empty());
-      json.Member("chunks", checked.chunks);
-      json.Member("warps", checked.warps);
-      json.Member("records", checked.records);
-      json.Member("simulated", checked.simulated);
+      for (const auto& [what, count] : checked.counts) json.Member(Plural(what), count);
+      if (checked.format == "iketcap") json.Member("simulated", checked.simulated);
       auto faults = json.Array("faults");
       for (const Fault& fault : checked.faults) {
         auto entry = json.Object();
         json.Member("kind", fault.kind);
         json.Member("text", fault.text);
+        if (fault.offset) json.Member("offset", *fault.offset);
       }
     }
   }
   Print(json.text() + "\n");
+}
+
+// By its name, and where that says nothing by how it begins.
+Result<Checked> CheckFile(const std::string& path) {
+  const auto ends_with = [&](std::string_view ending) { return path.ends_with(ending); };
+  if (ends_with(".iketcap")) return CheckCapture(path);
+  if (std::ranges::any_of(exporter::FormatNames(), ends_with)) return CheckExportFile(path);
+  const auto file = MappedFile::Open(path, "file");
+  if (!file) return tl::unexpected(file.error());
+  return exporter::LooksLikeExport(file->bytes()) ? CheckExportFile(path) : CheckCapture(path);
 }
 
 Result<int> Check(const Options& options) {
@@ -207,8 +105,12 @@ Result<int> Check(const Options& options) {
 void AddCheck(CLI::App& app, Run& run) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand(
-      "check", "Check captures strictly: exit code 1 and one line for each fault");
-  sub->add_option("files", options->files, "Captures (.iketcap)")->required()->type_name("FILE");
+      "check", "Check captures and exports strictly: exit code 1 and one line for each fault");
+  sub->add_option("files", options->files,
+                  "Captures (.iketcap), or what `iket export` made of them (.pftrace, .trace.json, "
+                  ".gz)")
+      ->required()
+      ->type_name("FILE");
   sub->add_flag("--json", options->json, "Say the result as JSON");
   sub->callback([options, &run] { run = [options] { return Check(*options); }; });
 }

@@ -2,15 +2,19 @@
 
 #include <dlfcn.h>
 
-#include <initializer_list>
+#include <atomic>
 #include <type_traits>
 
 namespace iket::inject {
 namespace {
 
 void* DriverLibrary() noexcept {
-  static void* library = nullptr;
-  if (library == nullptr) library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  static std::atomic<void*> found{nullptr};
+  void* library = found.load(std::memory_order_relaxed);
+  if (library == nullptr) {
+    library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    found.store(library, std::memory_order_relaxed);
+  }
   return library;
 }
 
@@ -61,17 +65,6 @@ RealDriver LoadReal() noexcept {
 }
 
 }  // namespace
-
-DlsymFunction RealDlsym() noexcept {
-  static DlsymFunction real = nullptr;
-  if (real != nullptr) return real;
-  // dlsym moved from libdl to libc in glibc 2.34 and got a new version then.
-  for (const char* version : {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"}) {
-    real = reinterpret_cast<DlsymFunction>(dlvsym(RTLD_NEXT, "dlsym", version));
-    if (real != nullptr) break;
-  }
-  return real;
-}
 
 void* FindReal(const char* exported_name) noexcept {
   void* library = DriverLibrary();

@@ -1,4 +1,4 @@
-"""iket report and iket check on sound captures."""
+"""iket report on sound captures."""
 
 import glob
 import os
@@ -109,26 +109,6 @@ class RecordedTest(harness.CliTest):
                 self.assertEqual(
                     2 * trust["warps"] + 2 * ranges + marks, trust["counters"]["records_kept"]
                 )
-
-
-class CheckTest(harness.CliTest):
-    def test_sound(self):
-        for kind in ("complete", "lossy", "refused"):
-            with self.subTest(kind=kind):
-                result = self.iket("check", self.capture(kind))
-                self.assertEqual(result.code, 0, result.out)
-                self.assertRegex(result.out, r"^\S+: sound: \d+ chunks, ")
-
-    def test_json(self):
-        good, cut = self.capture("complete"), self.capture("complete", "cut.iketcap")
-        with open(cut, "rb+") as file:
-            file.truncate(len(self.read("cut.iketcap")) - 20)
-        result = self.iket("check", "--json", good, cut)
-        self.assertEqual(result.code, 1)
-        first, second = result.json()["files"]
-        self.assertTrue(first["sound"])
-        self.assertFalse(second["sound"])
-        self.assertIn("cut", [fault["kind"] for fault in second["faults"]])
 
 
 if __name__ == "__main__":

@@ -104,7 +104,7 @@ def _search(data, at):
         header = _right_header(data, at)
         if header and at + 40 + header[3] <= len(data):
             return at
-        at += 8
+        at += 1
     return len(data)
 
 
@@ -124,29 +124,32 @@ def scan(data):
     if counted == 0:
         damage.file_header_damaged = True
         at = _search(data, at)
-    chunks, expected, wasted = [], 0, 0
+    chunks, wasted = {}, 0
+    numbers = set()  # of all right headers
     while at < len(data):
         header = _right_header(data, at)
         if not header:
-            at = _search(data, at + 8)
+            at = _search(data, at + 1)
             continue
         kind, chunk_version, codec, stored_bytes, raw_bytes, sequence, _, payload_crc, _ = header
-        if sequence >= expected:
-            damage.chunks_missing += sequence - expected
-            expected = sequence + 1
+        numbers.add(sequence)
         payload_at = at + 40
         stored = data[payload_at:payload_at + stored_bytes]
         if len(stored) < stored_bytes:
-            damage.chunks_damaged += 1
             at = _search(data, payload_at)
             continue
         end = min(payload_at + stored_bytes + -stored_bytes % 8, len(data))
         if crc32c(stored) == payload_crc:
-            chunks.append(Chunk(kind.decode(), chunk_version, codec, raw_bytes, sequence, stored))
-            counted += end - at
-            at = end
+            if sequence in chunks:
+                at = end
+                continue
+            chunks[sequence] = Chunk(kind.decode(), chunk_version, codec, raw_bytes, sequence, stored)
+            following = end
+            if end < len(data) and not _right_header(data, end):
+                following = _search(data, payload_at + stored_bytes)
+            counted += min(end, following) - at
+            at = following
             continue
-        damage.chunks_damaged += 1
         following = _right_header(data, end)
         if following and following[5] == sequence + 1:
             at = end
@@ -154,8 +157,10 @@ def scan(data):
         wasted += stored_bytes
         at = len(data) if wasted > 8 * len(data) else _search(data, payload_at)
     damage.chunks_whole = len(chunks)
+    damage.chunks_damaged = len(numbers) - len(chunks)
+    damage.chunks_missing = max(numbers, default=-1) + 1 - len(numbers)
     damage.bytes_skipped = len(data) - counted
-    return chunks, damage
+    return [chunk for _, chunk in sorted(chunks.items())], damage
 
 
 # ---- Section 5: payloads ----

@@ -49,9 +49,9 @@ def damaged(data, rng):
         elif how == 1:
             data[at:at + length] = bytes(len(data[at:at + length]))
         elif how == 2:
-            del data[at & ~7:(at & ~7) + (length + 7 & ~7)]
+            del data[at:at + length]
         elif how == 3:
-            data[at & ~7:at & ~7] = data[at & ~7:(at & ~7) + 200]
+            data[at:at] = data[at:at + 200]
         elif how == 4:
             reseal(data, at, rng)
         else:

@@ -13,6 +13,7 @@ import unittest
 IKET = os.environ["IKET"]
 EXAMPLES = os.environ["IKET_EXAMPLES"]
 APP = os.environ["IKET_SIM_APP"]
+THREADS = os.environ["IKET_SIM_THREADS"]
 IMAGES = os.environ["IKET_SIM_APP_IMAGES"]
 
 
@@ -248,6 +249,26 @@ class Newcomer(unittest.TestCase):
         code, out, err = self.app("marked.cubin", "Work", "again")
         self.assertEqual((code, out), (0, "done\n" * 3), err)
         self.assertRegex(err, r"launches +3: 3 complete, 0 partial; 12 warps")
+
+    def test_many_threads(self):
+        # 8 threads x 6 rounds x 5 launches of 4 warps, in 48 images that come and go.
+        code, out, err = self.run_(THREADS, self.image("marked.cubin"))
+        self.assertEqual((code, out), (0, "8 threads: ok\n"), err)
+        (capture,) = self.captures()
+        report = self.report(capture)
+        self.assertEqual([(mark["name"], mark["n"]) for mark in report["marks"]], [("worked", 20)] * 48)
+        launches = report["trust"]["launches"]
+        self.assertEqual((launches["all"], launches["complete"]), (240, 240))
+        self.assertEqual(report["trust"]["counters"]["records_lost"], 0)
+
+    def test_threads_that_work_when_the_program_ends(self):
+        # What they say then, of a driver that is gone, is theirs to say.
+        code, out, err = self.run_(THREADS, self.image("marked.cubin"), "leave")
+        self.assertEqual(code, 0, err)
+        self.assertIn("8 threads: ok\n", out)
+        (capture,) = self.captures()
+        subprocess.run([IKET, "check", capture], stdout=subprocess.DEVNULL, check=True)
+        self.assertGreaterEqual(self.report(capture)["trust"]["launches"]["complete"], 200)
 
     def test_a_fork_before_the_device_is_used(self):
         code, out, err = self.app("marked.cubin", "Work", "fork-first")

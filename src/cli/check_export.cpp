@@ -1,0 +1,26 @@
+// iket check, of an exported file.
+#include "base/mapped_file.h"
+#include "cli/check.h"
+#include "cli/terminal.h"
+#include "export/check.h"
+
+namespace iket::cli {
+
+Result<Checked> CheckExportFile(const std::string& path) {
+  const auto file = MappedFile::Open(path, "file");
+  if (!file) return tl::unexpected(file.error());
+  Progress progress("checking " + path);
+  const auto found = exporter::CheckExport(
+      file->bytes(), path, [&](uint64_t done, uint64_t total) { progress.Update(done, total); });
+  if (!found) return tl::unexpected(found.error());
+  Checked checked{.file = path,
+                  .format = std::string(found->kind) + (found->compressed ? ".gz" : ""),
+                  .counts = found->counts,
+                  .more_faults = found->faults.count() - found->faults.first().size()};
+  for (const auto& fault : found->faults.first()) {
+    checked.faults.push_back({fault.kind, fault.text, fault.offset});
+  }
+  return checked;
+}
+
+}  // namespace iket::cli

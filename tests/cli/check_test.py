@@ -1,0 +1,106 @@
+"""iket check: captures, and what iket export made of them."""
+
+import gzip
+import json
+import unittest
+
+import harness
+
+FORMATS = ("pftrace", "pftrace.gz", "trace.json", "trace.json.gz")
+
+
+class CheckTest(harness.CliTest):
+    def test_sound(self):
+        for kind in ("complete", "lossy", "refused"):
+            with self.subTest(kind=kind):
+                result = self.iket("check", self.capture(kind))
+                self.assertEqual(result.code, 0, result.out)
+                self.assertRegex(result.out, r"^\S+: sound: \d+ chunks, ")
+
+    def test_json(self):
+        good, cut = self.capture("complete"), self.capture("complete", "cut.iketcap")
+        with open(cut, "rb+") as file:
+            file.truncate(len(self.read("cut.iketcap")) - 20)
+        result = self.iket("check", "--json", good, cut)
+        self.assertEqual(result.code, 1)
+        first, second = result.json()["files"]
+        self.assertTrue(first["sound"])
+        self.assertFalse(second["sound"])
+        self.assertIn("cut", [fault["kind"] for fault in second["faults"]])
+
+
+class CheckExportTest(harness.CliTest):
+    def export(self, format_name):
+        """The bytes of a sound export, whose file is gone again."""
+        capture = self.capture("complete")
+        path = self.path("export." + format_name)
+        result = self.iket("export", "--format", format_name, "-o", path, capture)
+        self.assertEqual(result.code, 0, result.err)
+        return self.read("export." + format_name)
+
+    def check(self, data, name):
+        return self.iket("check", self.write(name, data))
+
+    def test_sound(self):
+        says = {"pftrace": r"[\d,]+ packets, [\d,]+ tracks, [\d,]+ events",
+                "trace.json": r"[\d,]+ launch(es)?, [\d,]+ warps, [\d,]+ ranges, [\d,]+ markers?"}
+        for format_name in FORMATS:
+            data = self.export(format_name)
+            # By its name, and by how it begins.
+            for name in ("file." + format_name, "file"):
+                with self.subTest(name=name, format=format_name):
+                    result = self.check(data, name)
+                    self.assertEqual((result.code, result.err), (0, ""), result.out)
+                    counts = says[format_name.removesuffix(".gz")]
+                    self.assertRegex(result.out, rf"^\S+{name}: sound: {counts}\n$")
+
+    def test_a_cut_file(self):
+        for format_name, kind in (("pftrace", "cut"), ("trace.json", "json")):
+            with self.subTest(format=format_name):
+                data = self.export(format_name)[:-3]
+                result = self.iket("check", "--json", self.write("cut." + format_name, data))
+                self.assertEqual(result.code, 1, result.err)
+                (file,) = result.json()["files"]
+                self.assertIs(file["sound"], False)
+                self.assertEqual(file["format"], format_name)
+                self.assertIn(kind, [fault["kind"] for fault in file["faults"]])
+                self.assertTrue(all(fault["offset"] <= len(data) for fault in file["faults"]))
+                result = self.check(data, "cut." + format_name)
+                self.assertRegex(result.out, r"^\S+cut\.\S+: at byte \d+: ")
+
+    def test_damaged_gzip(self):
+        data = self.export("pftrace")
+        two = gzip.compress(data[: len(data) // 2]) + gzip.compress(data[len(data) // 2 :])
+        self.assertEqual(self.check(two, "two.pftrace.gz").code, 0)
+        result = self.check(two[:-1], "cut.pftrace.gz")
+        self.assertEqual(result.code, 1)
+        self.assertIn("a gzip member that is damaged or cut at byte ", result.out)
+        self.assert_one_line(self.check(gzip.compress(data)[:-1], "cut.pftrace.gz"), 3)
+
+    def test_a_key_that_is_missing(self):
+        data = self.export("trace.json").replace(b'"gridId"', b'"gridID"', 1)
+        result = self.check(data, "file.trace.json")
+        self.assertEqual(result.code, 1)
+        self.assertRegex(result.out, r"at byte \d+: a launch lacks gridId\n")
+
+    def test_many_faults_are_cut_short(self):
+        trace = json.loads(self.export("trace.json"))
+        for place in trace["locationTable"]:
+            del place["smId"]
+        trace["locationTable"] *= 5
+        count = len(trace["locationTable"])
+        self.assertGreater(count, 20)
+        result = self.check(json.dumps(trace).encode(), "file.trace.json")
+        self.assertEqual(result.out.count("a location lacks smId"), 20)
+        self.assertIn(f"and {count - 20} faults more", result.out)
+
+    def test_what_is_none(self):
+        for name in ("file.pftrace", "file.trace.json.gz", "file.trace.json"):
+            for data in (b"", b"some text", bytes(1000)):
+                with self.subTest(name=name, data=data[:9]):
+                    self.assert_one_line(self.check(data, name), 3)
+        self.assert_one_line(self.iket("check", self.path("missing.pftrace")), 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
