@@ -29,6 +29,8 @@ constexpr std::array kCounters = {
                 "ranges still open at their warp's last record", true},
     CounterInfo{&Counters::crossed_closes, "crossed_closes",
                 "closes that jumped over a range of another name (divergent lanes)", true},
+    CounterInfo{&Counters::closed_again, "closed_again",
+                "ends of a range that other lanes had ended before: the last one counts", false},
     CounterInfo{&Counters::launches_unmatched, "launches_unmatched",
                 "grids that the host's log does not explain", true},
     CounterInfo{&Counters::launches_unseen, "launches_unseen",

@@ -25,6 +25,7 @@ struct Counters {
   uint64_t unmatched_ends_lossy = 0;  // the same, in warps whose begin was overwritten
   uint64_t unclosed_ranges = 0;       // ranges still open at their warp's last record
   uint64_t crossed_closes = 0;        // closes that jumped over a range of another name
+  uint64_t closed_again = 0;          // ends of scoped ranges that other lanes had ended before
   uint64_t launches_unmatched = 0;    // grids on the GPU that the host's log does not explain
   uint64_t launches_unseen = 0;       // launches of patched kernels in the log without any record
 

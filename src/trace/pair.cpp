@@ -45,6 +45,11 @@ class Pairing {
     uint16_t depth;
     bool scoped;  // of kRangeBegin
   };
+  // A range that was closed since the last one was opened.
+  struct Closed {
+    Open open;
+    bool again;  // other lanes closed it once more
+  };
 
   // Makes room for all ranges and marks at once.
   void Reserve() {
@@ -111,11 +116,13 @@ class Pairing {
       model_.ranges.flags[open.range] |= kRangeUnclosed;
     }
     model_.counters.unclosed_ranges += depth_;
+    ForgetClosed();
     depth_ = 0;
     in_order_ = true;
   }
 
   void OpenRange(uint32_t warp, uint32_t event, StringId name, bool scoped) {
+    ForgetClosed();
     if (depth_ == kMaxDepth) {
       ++model_.counters.depth_overflows;
       overflow_ += scoped ? 0 : 1;
@@ -138,12 +145,14 @@ class Pairing {
     uint32_t at = depth_;
     while (at > 0 && !matches(stack_[at - 1])) --at;
     if (at == 0) {
+      if (CloseAgain(warp, event, matches)) return;
       model_.unmatched_ends.push_back(event);
       const bool lossy = (model_.warps.flags[warp] & kWarpBeginMissing) != 0;
       ++(lossy ? model_.counters.unmatched_ends_lossy : model_.counters.unmatched_ends);
       return;
     }
     const uint32_t range = stack_[at - 1].range;
+    closed_[closed_count_++] = {stack_[at - 1], false};
     model_.ranges.end_cycles[range] = model_.events.cycles[event];
     model_.ranges.end_event[range] = event;
     if (at != depth_) {
@@ -159,6 +168,41 @@ class Pairing {
     if (depth_ == 0) in_order_ = true;
   }
 
+  // Lanes that leave a scope at different times, as at a return on one side of a branch, each end
+  // its range: the last of them counts. Where the begin may have been overwritten, the end may be
+  // that of another range.
+  template <typename Matches>
+  bool CloseAgain(uint32_t warp, uint32_t event, Matches&& matches) {
+    if ((model_.warps.flags[warp] & kWarpBeginMissing) != 0) return false;
+    for (uint32_t at = closed_count_; at-- > 0;) {
+      Closed& closed = closed_[at];
+      if (!closed.open.scoped || !matches(closed.open)) continue;
+      closed.again = true;
+      model_.ranges.end_cycles[closed.open.range] = model_.events.cycles[event];
+      model_.ranges.end_event[closed.open.range] = event;
+      ++model_.counters.closed_again;
+      return true;
+    }
+    return false;
+  }
+
+  // From here on a close means another range. A range that was closed again later than one around
+  // it does not lie inside of that any more.
+  void ForgetClosed() {
+    Ranges& ranges = model_.ranges;
+    for (uint32_t i = 0; i < closed_count_; ++i) {
+      if (!closed_[i].again) continue;
+      const uint32_t inner = closed_[i].open.range;
+      for (uint32_t j = i + 1; j < closed_count_; ++j) {
+        const uint32_t outer = closed_[j].open.range;
+        if (ranges.end_cycles[outer] >= ranges.end_cycles[inner]) continue;
+        ranges.flags[inner] |= kRangeCrossed;
+        ranges.flags[outer] |= kRangeCrossed;
+      }
+    }
+    closed_count_ = 0;
+  }
+
   // Ranges of a divergent warp keep their depths when one below them closes.
   uint16_t LowestFreeDepth() const {
     std::bitset<kMaxDepth> taken;
@@ -172,6 +216,8 @@ class Pairing {
   std::vector<Meaning> meanings_;
   std::array<Open, kMaxDepth> stack_ = {};
   uint32_t depth_ = 0;
+  std::array<Closed, kMaxDepth> closed_ = {};  // each was open when the last range was opened
+  uint32_t closed_count_ = 0;
   bool in_order_ = true;   // the range at stack_[i] has depth i
   uint32_t overflow_ = 0;  // pushes left out and not popped yet
   uint32_t ranges_ = 0;

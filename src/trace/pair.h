@@ -6,6 +6,9 @@
 // the lane groups of a divergent warp take turns in one ring. It is counted, and all of them carry
 // kRangeCrossed. What two groups cannot tell apart is two nameless pops: name such ranges.
 //
+// Lanes that leave a scope at different times each end its range: as long as no other is opened the
+// last end counts (Counters::closed_again).
+//
 // A close without its open is kept in Model::unmatched_ends and counted. A range without its close
 // ends at its warp's last moment and carries kRangeUnclosed.
 //

@@ -142,6 +142,34 @@ TEST(Pair, WhatIsOpenAtTheEndOfTheWarpEndsThereAndSaysSo) {
   EXPECT_EQ(model.counters.unclosed_ranges, 1u);
 }
 
+TEST(Pair, OfSeveralEndsOfOneScopedRangeTheLastCounts) {
+  // Some lanes return early, the others go on: both leave both scopes.
+  const Model model =
+      OneWarp().Begin("out").Begin("in").End("in").End("out").Mark("m").End("in").End("out").Pair();
+  EXPECT_THAT(Drawn(model), ElementsAre("out 0 1-7", "in 1 2-6"));
+  EXPECT_EQ(model.ranges.end_event[0], 6u);
+  EXPECT_EQ(model.counters.closed_again, 2u);
+  EXPECT_EQ(model.counters.unmatched_ends, 0u);
+}
+
+TEST(Pair, ARangeThatOutlivesTheOneAroundItIsCrossed) {
+  const Model model = OneWarp().Begin("out").Begin("in").End("in").End("out").End("in").Pair();
+  EXPECT_THAT(Drawn(model), ElementsAre("out 0 1-4x", "in 1 2-5x"));
+}
+
+TEST(Pair, AnEndAfterAnotherBeginIsNobodys) {
+  const Model model = OneWarp().Begin("a").End("a").Begin("b").End("b").End("a").Pair();
+  EXPECT_THAT(Drawn(model), ElementsAre("a 0 1-2", "b 0 3-4"));
+  EXPECT_EQ(model.counters.unmatched_ends, 1u);
+  EXPECT_EQ(model.counters.closed_again, 0u);
+}
+
+TEST(Pair, WithAnOverwrittenBeginAnEndMayBeAnothersAndExtendsNothing) {
+  const Model model = OneWarp().Flags(kWarpBeginMissing).Begin("a").End("a").End("a").Pair();
+  EXPECT_THAT(Drawn(model), ElementsAre("a 0 1-2"));
+  EXPECT_EQ(model.counters.unmatched_ends_lossy, 1u);
+}
+
 TEST(Pair, EndsWhoseBeginsWereOverwrittenAreCountedAsSuch) {
   const Model model = OneWarp().Flags(kWarpBeginMissing).Pop().Push("a").Pop().Pair();
   EXPECT_THAT(Drawn(model), ElementsAre("a 0 2-3"));
