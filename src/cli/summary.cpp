@@ -1,6 +1,8 @@
 #include "cli/summary.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 
 #include "cli/terminal.h"
 #include "cli/text.h"
@@ -10,7 +12,7 @@
 namespace iket::cli {
 namespace {
 
-constexpr size_t kLongestRanges = 5;
+constexpr size_t kRangesShown = 5;
 constexpr size_t kRefusalLines = 10;
 
 }  // namespace
@@ -33,7 +35,7 @@ void Summary::Add(const Loaded& loaded) {
   lost_is_lower_bound_ |= model.counters.lost_is_lower_bound != 0;
   for (const trace::Kernel& kernel : model.kernels) {
     if (kernel.refusal == 0) {
-      if (kernel.sites != 0) ++kernels_;
+      ++kernels_;
       continue;
     }
     const std::string name = Printable(model.String(kernel.short_name));
@@ -61,19 +63,31 @@ void Summary::Add(const Loaded& loaded) {
     Range& range = ranges_[Printable(model.String(row.name))];
     range.total_ns += row.ns.total;
     range.count += row.count;
+    range.open += row.unclosed;
   }
   if (loaded.facts().damage.any()) {
     damage_.push_back(fmt::format("{}: {}", loaded.path, loaded.facts().damage.Summary()));
   }
 }
 
-std::vector<std::pair<std::string, Summary::Range>> Summary::LongestRanges() const {
-  std::vector<std::pair<std::string, Range>> longest(ranges_.begin(), ranges_.end());
-  std::stable_sort(longest.begin(), longest.end(), [](const auto& a, const auto& b) {
-    return a.second.total_ns > b.second.total_ns;
-  });
-  if (longest.size() > kLongestRanges) longest.resize(kLongestRanges);
+Summary::NamedRanges Summary::LongestRanges() const {
+  NamedRanges longest;
+  std::ranges::copy_if(ranges_, std::back_inserter(longest),
+                       [](const auto& range) { return range.second.count != 0; });
+  std::ranges::stable_sort(longest, std::greater(),
+                           [](const auto& range) { return range.second.total_ns; });
+  longest.resize(std::min(longest.size(), kRangesShown));
   return longest;
+}
+
+Summary::NamedRanges Summary::OpenRanges() const {
+  NamedRanges open;
+  std::ranges::copy_if(ranges_, std::back_inserter(open),
+                       [](const auto& range) { return range.second.open != 0; });
+  std::ranges::stable_sort(open, std::greater(),
+                           [](const auto& range) { return range.second.open; });
+  open.resize(std::min(open.size(), kRangesShown));
+  return open;
 }
 
 std::string Summary::Text() const {
@@ -107,6 +121,11 @@ std::string Summary::Text() const {
     const size_t end = name_lines.find('\n', start);
     table.Row({i == 0 ? "longest ranges" : "", name_lines.substr(start, end - start)});
     start = end + 1;
+  }
+  const auto open = OpenRanges();
+  for (const auto& [name, range] : open) {
+    table.Row({&range == &open.front().second ? "still open" : "",
+               fmt::format("{}  {}", name, Counted(range.open, "time"))});
   }
   table.Row({"device memory", Bytes(device_memory_bytes_)});
   for (size_t i = 0; i < std::min(refusals_.size(), kRefusalLines); ++i) {
@@ -158,6 +177,14 @@ std::string Summary::Json() const {
         json.Member("name", name);
         json.Member("total_ns", range.total_ns);
         json.Member("n", range.count);
+      }
+    }
+    {
+      auto ranges = json.Array("open_ranges");
+      for (const auto& [name, range] : OpenRanges()) {
+        auto entry = json.Object();
+        json.Member("name", name);
+        json.Member("n", range.open);
       }
     }
     {

@@ -16,7 +16,8 @@ class Summary {
   void Add(const Loaded& loaded);
   void AddFile(const std::string& path, uint64_t bytes) { files_.push_back({path, bytes}); }
 
-  // Kernels, launches, events, the five longest ranges, device memory, files; a line more for each
+  // Kernels, launches, events, the five longest ranges and those that nobody closed, device memory,
+  // files; a line more for each
   // refusal and each thing that is not as it should be. Aligned; ends with a newline.
   std::string Text() const;
   std::string Json() const;
@@ -24,7 +25,8 @@ class Summary {
  private:
   struct Range {
     double total_ns = 0;
-    uint64_t count = 0;
+    uint64_t count = 0;  // closed ones
+    uint64_t open = 0;   // when their warps were seen last
   };
   struct File {
     std::string path;
@@ -36,11 +38,13 @@ class Summary {
     uint64_t count = 0;  // the same kernel in several processes, or several images
   };
 
-  std::vector<std::pair<std::string, Range>> LongestRanges() const;
+  using NamedRanges = std::vector<std::pair<std::string, Range>>;
+  NamedRanges LongestRanges() const;
+  NamedRanges OpenRanges() const;  // the most frequent ones
 
   std::vector<std::string> devices_;  // each once
   bool simulated_ = false;            // one of them is software
-  uint64_t kernels_ = 0;              // with marks that record
+  uint64_t kernels_ = 0;              // that record
   uint64_t launches_ = 0, complete_ = 0, partial_ = 0, unknown_ = 0;
   uint64_t warps_ = 0;
   uint64_t events_ = 0;

@@ -14,6 +14,7 @@ namespace {
 
 using capture::EventKind;
 using testing::HasSubstr;
+using testing::Not;
 using trace::SyntheticGpu;
 
 // One launch of one warp with six ranges, the n-th of n * 100 us, on a GPU of paper.
@@ -65,6 +66,17 @@ TEST_F(SummaryTest, IsAFewAlignedLines) {
             "                  range2  200 us  1 time\n"
             "  device memory   277 MB\n"
             "  files           out/iket_pid_0x1.iketcap (1.23 kB)\n");
+}
+
+TEST_F(SummaryTest, WhatNobodyClosedIsStillOpenAndHasNoLength) {
+  const auto warp = gpu_.Begin(gpu_.Launch(0, {1, 1, 1}, {32, 1, 1}), 0, 1, 0, 0);
+  gpu_.Event(warp, gpu_.Declare(EventKind::kPush, "stuck"));
+  gpu_.Pass(1000);
+  gpu_.Exit(warp);
+  const Summary summary = Sum();
+  EXPECT_THAT(summary.Text(), HasSubstr("\n  still open      stuck  1 time\n"));
+  EXPECT_THAT(summary.Text(), Not(HasSubstr("0.00 ns")));
+  EXPECT_THAT(summary.Json(), HasSubstr(R"("open_ranges":[{"name":"stuck","n":1}])"));
 }
 
 TEST_F(SummaryTest, RefusalsSayWhy) {

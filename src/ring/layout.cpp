@@ -12,6 +12,11 @@ uint64_t RoundUp(uint64_t bytes) {
   return (bytes + kGranularity - 1) / kGranularity * kGranularity;
 }
 
+// All rings lie in one window.
+uint64_t MostRingBytes(uint32_t sm_count) {
+  return std::bit_floor(kWindowAlignment / (uint64_t{sm_count} * kSlotsPerSm));
+}
+
 }  // namespace
 
 uint32_t Layout::ring_shift() const { return std::countr_zero(ring_bytes); }
@@ -30,19 +35,18 @@ Result<Layout> MakeLayout(uint64_t ring_bytes, uint32_t sm_count) {
   if (sm_count == 0 || sm_count > kMaxSms) {
     return Fail(ErrorKind::kUsage, "{} SMs: the ring table holds 1 to {}", sm_count, kMaxSms);
   }
-  const uint64_t window = sm_count * uint64_t{kSlotsPerSm} * ring_bytes;
-  if (window > kWindowAlignment) {
+  if (ring_bytes > MostRingBytes(sm_count)) {
     return Fail(ErrorKind::kUsage,
-                "rings of {} bytes for {} SMs take {} bytes, more than a window of 4 GiB: "
-                "give at most {}",
-                ring_bytes, sm_count, window,
-                std::bit_floor(kWindowAlignment / (sm_count * uint64_t{kSlotsPerSm})));
+                "rings of {} bytes for {} SMs take more than a window of 4 GiB: give at most {}",
+                ring_bytes, sm_count, MostRingBytes(sm_count));
   }
   return Layout{.ring_bytes = static_cast<uint32_t>(ring_bytes), .sm_count = sm_count};
 }
 
 Result<Layout> FitLayout(uint64_t wanted_ring_bytes, uint32_t sm_count, uint64_t budget_bytes) {
   for (uint64_t ring_bytes = wanted_ring_bytes; ring_bytes >= kMinRingBytes; ring_bytes /= 2) {
+    const bool too_large = sm_count != 0 && ring_bytes > MostRingBytes(sm_count);
+    if (too_large && std::has_single_bit(ring_bytes)) continue;
     auto layout = MakeLayout(ring_bytes, sm_count);
     if (!layout) return layout;
     if (layout->window_bytes() <= budget_bytes) return layout;

@@ -70,7 +70,8 @@ struct Layout {
 Result<Layout> MakeLayout(uint64_t ring_bytes, uint32_t sm_count);
 
 // The largest layout with rings of at most `wanted_ring_bytes` whose window takes no more than
-// `budget_bytes`; halves the rings until it fits. Error (kNothing) when not even 4 KiB rings fit.
+// `budget_bytes` nor more than 4 GiB; halves the rings until it fits. Error (kNothing) when not
+// even 4 KiB rings fit.
 Result<Layout> FitLayout(uint64_t wanted_ring_bytes, uint32_t sm_count, uint64_t budget_bytes);
 
 }  // namespace iket::ring

@@ -55,6 +55,10 @@ TEST(Layout, HalvesUntilItFits) {
   EXPECT_EQ(layout->ring_bytes, 8192u);
   EXPECT_LE(layout->window_bytes(), uint64_t{100} << 20);
   EXPECT_FALSE(FitLayout(32 << 10, 132, uint64_t{20} << 20));
+  // Memory is not all that bounds them: a window has 4 GiB.
+  layout = FitLayout(1 << 20, 132, uint64_t{64} << 30);
+  ASSERT_TRUE(layout);
+  EXPECT_EQ(layout->ring_bytes, uint32_t{256} << 10);
 }
 
 TEST(Record, EveryBitPatternIsSomeKind) {
