@@ -65,6 +65,13 @@ class TorchLoadInline(unittest.TestCase):
         self.assertEqual(summary["events_kept"], warps * example().EVENTS_PER_WARP)
         self.assertEqual((summary["records_lost"], summary["refused"]), (0, []))
 
+    def test_the_guest_of_the_matrix_has_its_events(self):
+        module = example()
+        events = module.LAUNCHES * module.ROWS * module.THREADS // 32 * module.EVENTS_PER_WARP
+        with open(os.path.join(HERE, "../../tests/guest/programs.txt"), encoding="utf-8") as rows:
+            (row,) = [line.split("|") for line in rows if line.startswith("torch_load_inline ")]
+        self.assertEqual(int(row[2]), events)
+
     def test_without_iket_it_says_what_to_do(self):
         module = example()
         os.environ["IKET"] = os.path.join(self.folder, "iket")
