@@ -22,8 +22,8 @@ demo: configure ## profile the examples (live with a GPU, else kept captures) in
 	@tools/demo $(BUILD)
 
 install: all ## install iket, its library and its header under PREFIX (default /usr/local)
-	@cmake --install $(BUILD) --prefix $(PREFIX) --component Unspecified
-	@cmake --install $(BUILD) --prefix $(PREFIX) --component device
+	@cmake --install $(BUILD) --prefix "$(PREFIX:~/%=$(HOME)/%)" --component Unspecified
+	@cmake --install $(BUILD) --prefix "$(PREFIX:~/%=$(HOME)/%)" --component device
 
 dist: all ## pack build/dist/iket-<version>-linux-x86_64.tar.gz, which needs glibc alone
 	@tools/dist $(BUILD)

@@ -160,11 +160,12 @@ struct Reader::State {
   std::vector<ChunkRef> ring_chunks;
   uint64_t ring_raw_bytes = 0;
 
-  Result<void> Load(UntrustedBytes file, const std::string& name);
+  Result<void> Load(UntrustedBytes file, const std::string& name, const Progress& progress);
 };
 
-Result<void> Reader::State::Load(UntrustedBytes file, const std::string& name) {
-  Result<Scan> scan = ScanChunks(file, name);
+Result<void> Reader::State::Load(UntrustedBytes file, const std::string& name,
+                                 const Progress& progress) {
+  Result<Scan> scan = ScanChunks(file, name, progress);
   if (!scan) return tl::unexpected(std::move(scan.error()));
 
   FactsDecoder facts(FactLimit(file.size()));
@@ -204,12 +205,12 @@ Reader::Reader(Reader&&) noexcept = default;
 Reader& Reader::operator=(Reader&&) noexcept = default;
 Reader::~Reader() = default;
 
-Result<Reader> Reader::Open(const std::string& path) {
+Result<Reader> Reader::Open(const std::string& path, const Progress& progress) {
   Result<MappedFile> file = MappedFile::Open(path, "capture");
   if (!file) return tl::unexpected(std::move(file.error()));
   auto state = std::make_unique<State>();
   state->mapped = std::move(*file);
-  if (auto loaded = state->Load(UntrustedBytes(state->mapped.bytes()), path); !loaded) {
+  if (auto loaded = state->Load(UntrustedBytes(state->mapped.bytes()), path, progress); !loaded) {
     return tl::unexpected(std::move(loaded.error()));
   }
   return Reader(std::move(state));
@@ -217,7 +218,7 @@ Result<Reader> Reader::Open(const std::string& path) {
 
 Result<Reader> Reader::FromBytes(std::span<const std::byte> untrusted, const std::string& name) {
   auto state = std::make_unique<State>();
-  if (auto loaded = state->Load(UntrustedBytes(untrusted), name); !loaded) {
+  if (auto loaded = state->Load(UntrustedBytes(untrusted), name, {}); !loaded) {
     return tl::unexpected(std::move(loaded.error()));
   }
   return Reader(std::move(state));

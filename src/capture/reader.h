@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/progress.h"
 #include "capture/content.h"
 
 namespace iket::capture {
@@ -82,7 +83,7 @@ class Reader {
  public:
   // Maps the file. Errors: kSystem (cannot be opened), kBadInput (no capture, or a version or a
   // required flag that is not known). The file must not shrink while the Reader lives.
-  static Result<Reader> Open(const std::string& path);
+  static Result<Reader> Open(const std::string& path, const Progress& progress = {});
   // Reads bytes that stay owned by the caller and outlive the Reader. `name` is for messages.
   static Result<Reader> FromBytes(std::span<const std::byte> untrusted, const std::string& name);
 

@@ -19,13 +19,16 @@ constexpr bool IsKind(uint32_t kind) {
 
 class Scanner {
  public:
-  explicit Scanner(UntrustedBytes file) : file_(file) {}
+  Scanner(UntrustedBytes file, const Progress& progress) : file_(file), progress_(progress) {}
 
   Scan Run(uint64_t first_chunk, bool file_header_damaged) {
     scan_.damage.file_header_damaged = file_header_damaged;
     uint64_t at = first_chunk;
     if (file_header_damaged) at = SearchFrom(at);
-    while (at < file_.size()) at = Step(at);
+    while (at < file_.size()) {
+      at = Step(at);
+      if (progress_) progress_(at, file_.size());
+    }
     std::ranges::sort(scan_.chunks, {},
                       [](const ChunkRef& chunk) { return chunk.header.sequence; });
     // All bytes but the file header's and those of whole chunks. A damaged file header is skipped
@@ -92,6 +95,7 @@ class Scanner {
   }
 
   UntrustedBytes file_;
+  const Progress& progress_;
   Scan scan_;
   uint64_t whole_bytes_ = 0;
   uint64_t wasted_bytes_ = 0;
@@ -102,7 +106,7 @@ class Scanner {
 
 }  // namespace
 
-Result<Scan> ScanChunks(UntrustedBytes file, const std::string& name) {
+Result<Scan> ScanChunks(UntrustedBytes file, const std::string& name, const Progress& progress) {
   const auto magic = file.Read<std::array<char, 8>>(0);
   if (!magic || *magic != wire::kMagic) {
     return Fail(ErrorKind::kBadInput, "{}: not an iket capture ({})", name,
@@ -112,7 +116,7 @@ Result<Scan> ScanChunks(UntrustedBytes file, const std::string& name) {
   if (!header || Crc32c(&*header, offsetof(wire::FileHeader, crc)) != header->crc ||
       header->header_bytes < sizeof(*header) || header->header_bytes > file.size() ||
       header->header_bytes % wire::kChunkAlignment != 0) {
-    return Scanner(file).Run(sizeof(wire::kMagic), /*file_header_damaged=*/true);
+    return Scanner(file, progress).Run(sizeof(wire::kMagic), /*file_header_damaged=*/true);
   }
   if (header->version != wire::kFormatVersion || header->required_flags != 0) {
     return Fail(ErrorKind::kBadInput,
@@ -120,7 +124,7 @@ Result<Scan> ScanChunks(UntrustedBytes file, const std::string& name) {
                 "without flags: use the iket that wrote it, or a newer one",
                 name, header->version, header->required_flags, wire::kFormatVersion);
   }
-  return Scanner(file).Run(header->header_bytes, /*file_header_damaged=*/false);
+  return Scanner(file, progress).Run(header->header_bytes, /*file_header_damaged=*/false);
 }
 
 }  // namespace iket::capture

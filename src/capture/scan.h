@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/progress.h"
 #include "capture/reader.h"
 #include "capture/wire.h"
 
@@ -34,7 +35,8 @@ struct Scan {
 };
 
 // Error (kBadInput): not a capture, or a version or required flag that is not known. `name` is for
-// messages.
-Result<Scan> ScanChunks(UntrustedBytes file, const std::string& name);
+// messages; `progress` is told the position in the file at each chunk.
+Result<Scan> ScanChunks(UntrustedBytes file, const std::string& name,
+                        const Progress& progress = {});
 
 }  // namespace iket::capture

@@ -7,6 +7,7 @@
 
 #include "cli/check.h"
 #include "cli/load.h"
+#include "cli/terminal.h"
 
 namespace iket::cli {
 namespace {
@@ -67,10 +68,14 @@ void CheckReferences(const capture::Capture& facts, std::vector<Fault>& faults) 
   }
 }
 
-void CheckRings(const capture::Reader& reader, std::vector<Fault>& faults) {
+void CheckRings(const std::string& path, const capture::Reader& reader,
+                std::vector<Fault>& faults) {
   std::set<uint32_t> unknown;
   uint64_t outside = 0;
+  uint64_t blocks = 0;
+  Progress progress("checking " + path);
   const capture::RingWalk walk = reader.ForEachRingBlock([&](const capture::RingBlock& block) {
+    progress.Update(++blocks, reader.ring_block_count());
     const capture::Context* context = reader.capture().FindContext(block.moment.context);
     if (context == nullptr) {
       unknown.insert(block.moment.context);
@@ -119,7 +124,7 @@ Result<Checked> CheckCapture(const std::string& path) {
                   .simulated = Simulated(*loaded)};
   CheckDamage(loaded->facts().damage, checked.faults);
   CheckReferences(loaded->facts(), checked.faults);
-  CheckRings(loaded->reader, checked.faults);
+  CheckRings(path, loaded->reader, checked.faults);
   CheckModel(loaded->model, checked.faults);
   return checked;
 }

@@ -49,6 +49,7 @@ int Main(int argc, char** argv) {
   AddInfo(app, run);
   AddCheck(app, run);
   AddDoctor(app, run);
+  AddConfig(app, run);
 
   std::vector<std::string> words(argv + 1, argv + argc);
   program = SplitProgram(app, words);
@@ -57,7 +58,7 @@ int Main(int argc, char** argv) {
         return command->get_name() == words.front();
       })) {
     PrintError(fmt::format(
-        "unknown command '{}': there are profile, export, report, info, check and doctor; "
+        "unknown command '{}': there are profile, export, report, info, check, doctor and config; "
         "see iket --help",
         words.front()));
     return kExitUsage;

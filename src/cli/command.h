@@ -28,6 +28,7 @@ void AddInfo(CLI::App& app, Run& run);
 void AddCheck(CLI::App& app, Run& run);
 void AddReport(CLI::App& app, Run& run);
 void AddDoctor(CLI::App& app, Run& run);
+void AddConfig(CLI::App& app, Run& run);
 
 // Takes the program off the end of `iket profile [options] [--] PROGRAM [arguments]`: what stands
 // behind `--`, or from the first word that is neither an option of `profile` nor the value of one.

@@ -247,7 +247,11 @@ void WriteFacts(JsonWriter& json, const capture::Reader& reader) {
 }  // namespace
 
 Result<int> InfoOnCapture(const InfoOptions& options) {
-  const auto reader = capture::Reader::Open(options.file);
+  const auto reader = [&] {
+    Progress progress("reading " + options.file);
+    return capture::Reader::Open(
+        options.file, [&](uint64_t done, uint64_t total) { progress.Update(done, total); });
+  }();
   if (!reader) return tl::unexpected(reader.error());
   if (options.json) {
     JsonWriter json;

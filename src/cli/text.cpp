@@ -73,6 +73,17 @@ std::string Share(uint64_t part, uint64_t whole) {
   return fmt::format("{:.2f} %", percent);
 }
 
+std::string ShellWord(std::string_view text) {
+  constexpr std::string_view kSafe =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./+=:,@%";
+  if (!text.empty() && text.find_first_not_of(kSafe) == std::string_view::npos) {
+    return std::string(text);
+  }
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
 void Table::Row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
 
 std::string Table::Text(size_t indent) const {

@@ -20,6 +20,8 @@ std::string BinaryBytes(uint64_t bytes);
 std::string Duration(double ns);
 // "0.05 %"; "0 %" if and only if `part` is 0.
 std::string Share(uint64_t part, uint64_t whole);
+// `text` as one word of a POSIX shell: as it is where that is safe, else in single quotes.
+std::string ShellWord(std::string_view text);
 
 // Columns with two blanks between them. The first column of a row is left-aligned, all others as
 // the table says; widths follow from what is in it.

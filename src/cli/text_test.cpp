@@ -57,6 +57,15 @@ TEST(Text, ShareIsZeroOnlyWhenNothingIs) {
   EXPECT_EQ(Share(1, 3), "33.33 %");
 }
 
+TEST(Text, WordsOfAShell) {
+  EXPECT_EQ(ShellWord("-I/usr/local/include"), "-I/usr/local/include");
+  EXPECT_EQ(ShellWord("/opt/a user/iket"), "'/opt/a user/iket'");
+  EXPECT_EQ(ShellWord("/it's"), "'/it'\\''s'");
+  EXPECT_EQ(ShellWord("$HOME"), "'$HOME'");
+  EXPECT_EQ(ShellWord("~/iket"), "'~/iket'");
+  EXPECT_EQ(ShellWord(""), "''");
+}
+
 TEST(Table, AlignsColumns) {
   Table table({Table::Align::kLeft, Table::Align::kRight, Table::Align::kLeft});
   table.Row({"name", "n", "note"});

@@ -54,7 +54,7 @@ Result<OutputFile> OutputFile::Create(std::string path) {
     // A device or a pipe is written to; it cannot be replaced by a file.
     const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (fd < 0) return Fail(ErrorKind::kSystem, "{}: cannot open: {}", path, Why());
-    return OutputFile(std::move(path), {}, fd);
+    return OutputFile(std::move(path), {}, fd, -1);
   }
   // What a link points at is replaced, not the link.
   if (std::filesystem::is_symlink(path, why)) {
@@ -62,19 +62,20 @@ Result<OutputFile> OutputFile::Create(std::string path) {
     if (!why) path = target.string();
   }
   std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
+  // Before the file is there: a signal may come in between.
+  const int slot = Remember(temporary);
   const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd < 0) {
-    return Fail(ErrorKind::kSystem, "{}: cannot create: {}; choose another place with -o", path,
-                Why());
+    auto error = Fail(ErrorKind::kSystem, "{}: cannot create: {}; choose another place with -o",
+                      path, Why());
+    Forget(slot);
+    return error;
   }
-  return OutputFile(std::move(path), std::move(temporary), fd);
+  return OutputFile(std::move(path), std::move(temporary), fd, slot);
 }
 
-OutputFile::OutputFile(std::string path, std::string temporary, int fd)
-    : path_(std::move(path)),
-      temporary_(std::move(temporary)),
-      fd_(fd),
-      slot_(temporary_.empty() ? -1 : Remember(temporary_)) {}
+OutputFile::OutputFile(std::string path, std::string temporary, int fd, int slot)
+    : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd), slot_(slot) {}
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : path_(std::move(other.path_)),

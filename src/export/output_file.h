@@ -33,7 +33,7 @@ class OutputFile {
   const std::string& path() const { return path_; }
 
  private:
-  OutputFile(std::string path, std::string temporary, int fd);
+  OutputFile(std::string path, std::string temporary, int fd, int slot);
 
   std::string path_;
   std::string temporary_;

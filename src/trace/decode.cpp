@@ -19,12 +19,17 @@ namespace iket::trace {
 namespace {
 
 constexpr uint32_t kMaxSms = 1u << 16;
+// For progress, in percent of 10 million events' time: unpacking the rings of all that Decode()
+// takes, and of what Finish() does the parts up to the end of the scan and of the warps.
+constexpr uint64_t kReadingShare = 43;
+constexpr uint64_t kScanned = 57;
+constexpr uint64_t kWarpsMade = 80;
 
 class Decoding {
  public:
   explicit Decoding(const capture::Capture& facts) : facts_(facts), strings_(model_.strings) {}
 
-  Result<Model> Run(std::vector<RingStream> streams) {
+  Result<Model> Run(std::vector<RingStream> streams, const Progress& progress) {
     StateFacts(facts_, strings_, model_);
     const Declarations declarations(facts_.declarations, strings_, model_.declarations);
     if (Result<void> ready = PrepareRings(streams); !ready) return tl::unexpected(ready.error());
@@ -32,14 +37,17 @@ class Decoding {
     WarpScanner scanner(facts_, declarations, model_.events, spans_, model_.counters);
     for (uint32_t ring = 0; ring < streams.size(); ++ring) {
       model_.rings.suspect[ring] = scanner.Scan(streams[ring], ring) ? 1 : 0;
+      if (progress) progress(kScanned * (ring + 1), 100 * streams.size());
     }
     MatchGrids();
     AlignClocks({spans_, host_ns_, clock_of_ring_, gpu_of_clock_, ghz_of_clock_}, model_);
     DoubtSuspectRings();
     MakeLaunches();
     MakeWarps();
+    if (progress) progress(kWarpsMade, 100);
     PairRanges(model_);
     SummarizeLaunches();
+    if (progress) progress(100, 100);
     return std::move(model_);
   }
 
@@ -321,21 +329,26 @@ class Decoding {
 
 }  // namespace
 
-Result<Model> Decoder::Finish() {
+Result<Model> Decoder::Finish(const Progress& progress) {
   std::vector<RingStream> streams = rings_.Streams([&](uint32_t index) -> uint64_t {
     const capture::Context* context = facts_.FindContext(index);
     return context == nullptr ? 0 : context->ring_bytes;
   });
-  return Decoding(facts_).Run(std::move(streams));
+  return Decoding(facts_).Run(std::move(streams), progress);
 }
 
-Result<Model> Decode(const capture::Reader& reader) {
+Result<Model> Decode(const capture::Reader& reader, const Progress& progress) {
   Decoder decoder(reader.capture());
+  uint64_t blocks = 0;
   const capture::RingWalk walk = reader.ForEachRingBlock([&](const capture::RingBlock& block) {
     decoder.Add(block);
+    ++blocks;
+    if (progress) progress(kReadingShare * blocks, 100 * reader.ring_block_count());
     return true;
   });
-  Result<Model> model = decoder.Finish();
+  Result<Model> model = decoder.Finish([&](uint64_t done, uint64_t total) {
+    if (progress) progress(kReadingShare * total + (100 - kReadingShare) * done, 100 * total);
+  });
   if (model) model->counters.chunks_damaged += walk.blocks_malformed;
   return model;
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/progress.h"
 #include "capture/reader.h"
 #include "trace/model.h"
 #include "trace/ring_stream.h"
@@ -21,7 +22,7 @@ class Decoder {
   explicit Decoder(const capture::Capture& facts) : facts_(facts) {}
 
   void Add(const capture::RingBlock& block) { rings_.Add(block); }
-  Result<Model> Finish();
+  Result<Model> Finish(const Progress& progress = {});
 
  private:
   const capture::Capture& facts_;
@@ -29,6 +30,6 @@ class Decoder {
 };
 
 // All of it: reads the rings of the capture, decodes, aligns clocks, pairs ranges.
-Result<Model> Decode(const capture::Reader& reader);
+Result<Model> Decode(const capture::Reader& reader, const Progress& progress = {});
 
 }  // namespace iket::trace

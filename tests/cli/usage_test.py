@@ -5,7 +5,7 @@ import unittest
 
 import harness
 
-COMMANDS = ["profile", "export", "report", "info", "check"]
+COMMANDS = ["profile", "export", "report", "info", "check", "doctor", "config"]
 
 
 class UsageTest(harness.CliTest):
@@ -38,6 +38,9 @@ class UsageTest(harness.CliTest):
             ["export", "a", "--format", "docx"],
             ["check"],
             ["info"],
+            ["config", "--enable"],
+            ["config", "--prefix", "--libdir"],
+            ["config", "--json", "--cflags"],
         ):
             with self.subTest(arguments=arguments):
                 self.assert_one_line(self.iket(*arguments), 2)
