@@ -105,9 +105,9 @@ void PftraceCheck::Finish() {
   }
   for (const auto& [uuid, track] : tracks_) {
     if (track.open == 0) continue;
-    faults_.Add(
-        track.begun_offset, "slice",
-        fmt::format("{} of track {} never end", track.open == 1 ? "a slice" : "slices", uuid));
+    faults_.Add(track.begun_offset, "slice",
+                track.open == 1 ? fmt::format("a slice of track {} never ends", uuid)
+                                : fmt::format("{} slices of track {} never end", track.open, uuid));
   }
 }
 
