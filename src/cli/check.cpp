@@ -58,7 +58,7 @@ void PrintJson(const std::vector<Checked>& all) {
       json.Member("format", checked.format);
       json.Member("sound", checked.faults.empty());
       for (const auto& [what, count] : checked.counts) json.Member(Plural(what), count);
-      if (checked.format == "iketcap") json.Member("simulated", checked.simulated);
+      json.Member("simulated", checked.simulated);
       auto faults = json.Array("faults");
       for (const Fault& fault : checked.faults) {
         auto entry = json.Object();

@@ -24,6 +24,7 @@ Result<Checked> CheckExportFile(const std::string& path) {
   Checked checked{.file = path,
                   .format = FormatText(*found),
                   .counts = found->counts,
+                  .simulated = found->simulated,
                   .more_faults = found->faults.count() - found->faults.first().size()};
   for (const auto& fault : found->faults.first()) {
     checked.faults.push_back({fault.kind, fault.text, fault.offset});

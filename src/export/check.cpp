@@ -87,15 +87,18 @@ Result<CheckedExport> CheckExport(std::span<const std::byte> untrusted, const st
   }
   if (json) {
     checked.kind = "trace.json";
-    checked.counts = CheckTraceJson(
+    auto contents = CheckTraceJson(
         [&]() -> Block { return block ? std::exchange(block, std::nullopt) : next(); },
         checked.faults);
+    checked.counts = std::move(contents.counts);
+    checked.simulated = contents.simulated;
   } else {
     checked.kind = "pftrace";
     PftraceCheck check(checked.faults);
     for (; block; block = next()) check.Feed(*block);
     check.Finish();
     checked.counts = check.counts();
+    checked.simulated = check.simulated();
   }
   return checked;
 }

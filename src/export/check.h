@@ -49,6 +49,7 @@ using Counts = std::vector<std::pair<std::string_view, uint64_t>>;
 struct CheckedExport {
   std::string_view kind;  // "pftrace", "trace.json"; empty if neither contents nor name say it
   bool compressed = false;
+  bool simulated = false;  // it says to be of a software device
   Counts counts;
   Faults faults;
 };

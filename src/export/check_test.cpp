@@ -331,6 +331,19 @@ TEST(CheckExport, EmptyFiles) {
   }
 }
 
+TEST(CheckExport, OfASoftwareDevice) {
+  for (const bool simulated : {false, true}) {
+    trace::Model model = MakeSyntheticModel({});
+    model.devices.at(0).simulated = simulated;
+    for (const std::string& format : FormatNames()) {
+      const auto checked = Check(Export(format, model));
+      ASSERT_TRUE(checked);
+      EXPECT_EQ(checked->simulated, simulated) << format;
+      EXPECT_EQ(checked->faults.count(), 0u);
+    }
+  }
+}
+
 TEST(CheckExport, ManyFaultsAreCountedAndFewKept) {
   Pftrace trace;
   trace.Track(7);

@@ -7,6 +7,7 @@
 
 #include "export/perfetto_fields.h"
 #include "export/proto_reader.h"
+#include "export/tracks.h"
 
 namespace iket::exporter {
 namespace {
@@ -238,6 +239,10 @@ bool PftraceCheck::TakeDescriptor(UntrustedBytes descriptor) {
   uint64_t uuid = 0;
   while (const auto field = reader.Next()) {
     if (field->number == TrackDescriptor::kUuid) uuid = field->value;
+    if (field->number == TrackDescriptor::kName && field->is_bytes) {
+      simulated_ |=
+          std::ranges::equal(field->bytes.span(), std::as_bytes(std::span(kSimulatedRoot)));
+    }
     if (field->number == TrackDescriptor::kParentUuid) parents_.try_emplace(field->value, offset_);
   }
   tracks_[uuid].declared = true;

@@ -111,6 +111,18 @@ class CheckExportTest(harness.CliTest):
                 self.assertIs(file["sound"], False)
                 self.assertEqual(file["format"], format_name)
 
+    def test_exports_of_a_software_device(self):
+        for kind, simulated in (("complete", False), ("simulated", True)):
+            capture = self.capture(kind)
+            for format_name in FORMATS:
+                with self.subTest(kind=kind, format=format_name):
+                    path = self.path("x." + format_name)
+                    self.assertEqual(self.iket("export", capture, "-o", path).code, 0)
+                    (file,) = self.iket("check", "--json", path).json()["files"]
+                    self.assertIs(file["simulated"], simulated)
+                    said = ", of a software device\n" in self.iket("check", path).out
+                    self.assertEqual(said, simulated)
+
     def test_a_key_that_is_missing(self):
         data = self.export("trace.json").replace(b'"gridId"', b'"gridID"', 1)
         result = self.check(data, "file.trace.json")
