@@ -1,6 +1,6 @@
 # Third-party libraries, one target each; a room names those that it uses in its DEPS.
 #
-#   fmt::fmt-header-only  CLI11::CLI11  iket::expected  iket::json  iket::deflate  iket::zstd  iket::lz4
+#   fmt::fmt-header-only  CLI11::CLI11  iket::expected  iket::json  iket::deflate  iket::zlib  iket::zstd  iket::lz4
 #
 # The compressors are the static archives, since programs of iket depend on glibc alone.
 # tools/setup installs all of them.
@@ -24,6 +24,7 @@ function(iket_static_package name)
     INTERFACE_INCLUDE_DIRECTORIES "${${variable}_INCLUDE}")
 endfunction()
 iket_static_package(deflate HEADER libdeflate.h ARCHIVE libdeflate.a)
+iket_static_package(zlib HEADER zlib.h ARCHIVE libz.a)
 iket_static_package(zstd HEADER zstd.h ARCHIVE libzstd.a)
 iket_static_package(lz4 HEADER lz4.h ARCHIVE liblz4.a)
 

@@ -2,6 +2,7 @@
 #include "cli/check.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <vector>
 
@@ -35,7 +36,10 @@ void PrintText(const Checked& checked) {
                       checked.simulated ? ", of a software device" : ""));
   }
   for (const Fault& fault : checked.faults) {
-    const std::string where = fault.offset ? fmt::format("at byte {}: ", *fault.offset) : "";
+    const std::string where =
+        !fault.offset ? ""
+                      : fmt::format("at byte {}{}: ", *fault.offset,
+                                    fault.kind == "gzip" ? " of the compressed file" : "");
     Print(fmt::format("{}: {}{}\n", checked.file, where, Printable(fault.text)));
   }
   if (checked.more_faults != 0) {
@@ -54,7 +58,7 @@ void PrintJson(const std::vector<Checked>& all) {
       json.Member("format", checked.format);
       json.Member("sound", checked.faults.empty());
       for (const auto& [what, count] : checked.counts) json.Member(Plural(what), count);
-      if (checked.format == "iketcap") json.Member("simulated", checked.simulated);
+      json.Member("simulated", checked.simulated);
       auto faults = json.Array("faults");
       for (const Fault& fault : checked.faults) {
         auto entry = json.Object();
@@ -70,6 +74,12 @@ void PrintJson(const std::vector<Checked>& all) {
 // By its name, and where that says nothing by how it begins.
 Result<Checked> CheckFile(const std::string& path) {
   const auto ends_with = [&](std::string_view ending) { return path.ends_with(ending); };
+  std::error_code unreadable;  // which those below say
+  if (std::filesystem::is_regular_file(path, unreadable) &&
+      std::filesystem::file_size(path, unreadable) == 0) {
+    if (!ends_with(".iketcap")) return CheckExportFile(path);
+    return Checked{.file = path, .format = "iketcap", .faults = {{"empty", "nothing is in it"}}};
+  }
   if (ends_with(".iketcap")) return CheckCapture(path);
   if (std::ranges::any_of(exporter::FormatNames(), ends_with)) return CheckExportFile(path);
   const auto file = MappedFile::Open(path, "file");

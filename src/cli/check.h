@@ -15,13 +15,13 @@ namespace iket::cli {
 struct Fault {
   std::string kind;  // a key: "chunks_damaged"
   std::string text;
-  // Where: in the file, or in what a compressed one unpacks to.
+  // Where: in the file, or in what a compressed one unpacks to; of kind "gzip" always in the file.
   std::optional<uint64_t> offset = {};
 };
 
 struct Checked {
   std::string file;
-  std::string format;  // "iketcap", "pftrace", "trace.json.gz", ...
+  std::string format;  // "iketcap", "pftrace", "trace.json.gz", ...; "unknown"
   // How much of what is in it, as `iket check` says it: {"chunk", 12}.
   std::vector<std::pair<std::string_view, uint64_t>> counts = {};
   bool simulated = false;

@@ -8,6 +8,7 @@
 #include "cli/check.h"
 #include "cli/load.h"
 #include "cli/terminal.h"
+#include "cli/text.h"
 
 namespace iket::cli {
 namespace {
@@ -24,16 +25,19 @@ constexpr std::array kNoFaultOfTheFile = {
 };
 
 void CheckDamage(const capture::Damage& damage, std::vector<Fault>& faults) {
-  const auto count = [&](uint64_t value, std::string_view kind, std::string_view text) {
-    if (value != 0) faults.push_back({std::string(kind), fmt::format("{} {}", value, text)});
+  const auto count = [&](uint64_t value, std::string_view kind, std::string_view noun,
+                         std::string_view text) {
+    if (value == 0) return;
+    faults.push_back({std::string(kind), fmt::format("{} {}", Counted(value, noun), text)});
   };
   if (damage.file_header_damaged) faults.push_back({"file_header", "the file's header is damaged"});
-  count(damage.chunks_damaged, "chunks_damaged", "chunks with a wrong checksum or length");
-  count(damage.chunks_malformed, "chunks_malformed", "chunks whose contents break the format");
-  count(damage.chunks_missing, "chunks_missing", "chunks missing, by their sequence numbers");
-  count(damage.bytes_skipped, "bytes_skipped", "bytes that belong to no whole chunk");
-  count(damage.strings_lost, "strings_lost", "references to strings that are not in the file");
-  count(damage.chunks_unwritten, "chunks_unwritten", "chunks that the writer could not write");
+  count(damage.chunks_damaged, "chunks_damaged", "chunk", "with a wrong checksum or length");
+  count(damage.chunks_malformed, "chunks_malformed", "chunk",
+        "with contents that break the format");
+  count(damage.chunks_missing, "chunks_missing", "chunk", "missing, by the sequence numbers");
+  count(damage.bytes_skipped, "bytes_skipped", "byte", "outside of whole chunks");
+  count(damage.strings_lost, "strings_lost", "reference", "to strings that are not in the file");
+  count(damage.chunks_unwritten, "chunks_unwritten", "chunk", "that the writer could not write");
   if (damage.cut) faults.push_back({"cut", "the end is missing: cut, or its writer died"});
 }
 
@@ -91,11 +95,13 @@ void CheckRings(const std::string& path, const capture::Reader& reader,
         {"reference", fmt::format("rings of context {}, which is not in the file", context)});
   }
   if (outside != 0) {
-    faults.push_back({"ring_number", fmt::format("{} rings beyond their context's", outside)});
+    faults.push_back(
+        {"ring_number", fmt::format("{} beyond those of its context", Counted(outside, "ring"))});
   }
   if (walk.blocks_malformed != 0) {
-    faults.push_back({"ring_blocks_malformed",
-                      fmt::format("{} chunks of rings break the format", walk.blocks_malformed)});
+    faults.push_back(
+        {"ring_blocks_malformed", fmt::format("{} of rings with contents that break the format",
+                                              Counted(walk.blocks_malformed, "chunk"))});
   }
 }
 
@@ -107,7 +113,7 @@ void CheckModel(const trace::Model& model, std::vector<Fault>& faults) {
             kNoFaultOfTheFile.end()) {
       continue;
     }
-    faults.push_back({std::string(info.name), fmt::format("{} {}", value, info.meaning)});
+    faults.push_back({std::string(info.name), fmt::format("{}: {}", info.meaning, Count(value))});
   }
 }
 

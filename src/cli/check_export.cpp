@@ -5,6 +5,14 @@
 #include "export/check.h"
 
 namespace iket::cli {
+namespace {
+
+std::string FormatText(const exporter::CheckedExport& found) {
+  if (found.kind.empty()) return found.compressed ? "gzip" : "unknown";
+  return std::string(found.kind) + (found.compressed ? ".gz" : "");
+}
+
+}  // namespace
 
 Result<Checked> CheckExportFile(const std::string& path) {
   const auto file = MappedFile::Open(path, "file");
@@ -14,8 +22,9 @@ Result<Checked> CheckExportFile(const std::string& path) {
       file->bytes(), path, [&](uint64_t done, uint64_t total) { progress.Update(done, total); });
   if (!found) return tl::unexpected(found.error());
   Checked checked{.file = path,
-                  .format = std::string(found->kind) + (found->compressed ? ".gz" : ""),
+                  .format = FormatText(*found),
                   .counts = found->counts,
+                  .simulated = found->simulated,
                   .more_faults = found->faults.count() - found->faults.first().size()};
   for (const auto& fault : found->faults.first()) {
     checked.faults.push_back({fault.kind, fault.text, fault.offset});

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -77,9 +78,16 @@ void LookAtGpus(std::vector<Finding>& findings) {
     return;
   }
   const uint32_t version = list->driver_version;
-  findings.push_back(
-      {"driver", Verdict::kGood,
-       fmt::format("NVIDIA driver for CUDA {}.{}", version / 1000, version % 1000 / 10), ""});
+  const std::string cuda = fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
+  if (std::ranges::any_of(list->gpus, &supervisor::Gpu::simulated)) {
+    findings.push_back({"driver", Verdict::kNote,
+                        fmt::format("iket's software device for {} stands in for NVIDIA's driver: "
+                                    "times are a model's",
+                                    cuda),
+                        "for a GPU take the folder of its libcuda.so.1 out of LD_LIBRARY_PATH"});
+  } else {
+    findings.push_back({"driver", Verdict::kGood, "NVIDIA driver for " + cuda, ""});
+  }
   if (list->gpus.empty()) {
     findings.push_back({"gpu", Verdict::kBad, "the driver shows no GPU",
                         "look at CUDA_VISIBLE_DEVICES and at nvidia-smi"});

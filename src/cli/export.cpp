@@ -1,5 +1,7 @@
 #include "cli/export.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <memory>
 #include <vector>
@@ -17,7 +19,7 @@ namespace {
 
 struct Options {
   std::vector<std::string> captures;
-  std::string format = "pftrace";
+  std::string format;  // empty: by the name of `output`
   std::string output;
   bool range_cycles = false;
   bool json = false;
@@ -57,12 +59,59 @@ void PrintLines(const std::vector<Line>& lines, bool as_json) {
   Print(json.text() + "\n");
 }
 
+// The trace itself goes there, and nothing else may.
+bool IsStandardOutput(const std::string& output) {
+  return output == "-" || output == "/dev/stdout";
+}
+
+// The format that was asked for, by --format or by the name of -o.
+Result<std::string> ChooseFormat(const Options& options) {
+  const auto by_name = exporter::FormatOfName(options.output);
+  std::string format = !options.format.empty() ? options.format : by_name.value_or("pftrace");
+  if (options.output.ends_with(".iketcap")) {
+    return Fail(ErrorKind::kUsage, "export: -o {} is the name of a capture; {} is written here",
+                options.output, format);
+  }
+  // Of an ending that is not ours (.perfetto-trace.gz) only that it is compressed must hold.
+  const bool other_gz = by_name == "pftrace.gz" && !options.output.ends_with(".pftrace.gz");
+  if (by_name && (other_gz ? !format.ends_with(".gz") : *by_name != format)) {
+    return Fail(ErrorKind::kUsage,
+                "export: --format {} and -o {} do not agree: that name is for {}; leave one out",
+                format, options.output, *by_name);
+  }
+  if (options.range_cycles && !exporter::HasRangeCycles(format)) {
+    return Fail(ErrorKind::kUsage,
+                "export: --cycles: {} has no place for them; they can be had in pftrace", format);
+  }
+  return format;
+}
+
+Result<void> CheckStandardOutput(const Options& options) {
+  if (options.json) {
+    return Fail(ErrorKind::kUsage,
+                "export: -o {} has the trace alone on standard output; --json needs another -o",
+                options.output);
+  }
+  if (isatty(STDOUT_FILENO) == 1) {
+    return Fail(ErrorKind::kUsage,
+                "export: -o {}: standard output is a terminal; send it to a file or a pipe",
+                options.output);
+  }
+  return {};
+}
+
 Result<int> Export(const Options& options) {
   if (!options.output.empty() && options.captures.size() > 1) {
     return Fail(ErrorKind::kUsage,
                 "export: -o names one file, and there are {} captures; leave it out to have each "
                 "written beside its capture",
                 options.captures.size());
+  }
+  const auto format = ChooseFormat(options);
+  if (!format) return tl::unexpected(format.error());
+  const bool to_standard_output = IsStandardOutput(options.output);
+  if (to_standard_output) {
+    if (auto usable = CheckStandardOutput(options); !usable) return tl::unexpected(usable.error());
   }
   int code = kExitDone;
   std::vector<Line> lines;
@@ -72,8 +121,7 @@ Result<int> Export(const Options& options) {
       return Fail(ErrorKind::kUsage, "export: say with -o where to write what comes from {}",
                   capture);
     }
-    const std::string path =
-        options.output.empty() ? ExportPath(capture, options.format) : options.output;
+    const std::string path = options.output.empty() ? ExportPath(capture, *format) : options.output;
     std::error_code ignored;
     if (std::filesystem::equivalent(capture, path, ignored)) {
       return Fail(ErrorKind::kUsage, "export: -o {} is the capture itself; choose another name",
@@ -91,7 +139,7 @@ Result<int> Export(const Options& options) {
     }
     code = std::max(code, ReadCode(*loaded));
     if (loaded->model.warps.size() == 0) continue;  // ReadCode has said so
-    auto file = ExportAs(options.format, loaded->model, path, options.range_cycles);
+    auto file = ExportAs(*format, loaded->model, path, options.range_cycles);
     if (!file) {
       failed(file.error());
       continue;
@@ -99,7 +147,7 @@ Result<int> Export(const Options& options) {
     lines.push_back({capture, *file, loaded->model.warps.size(), loaded->model.events.size(),
                      Simulated(*loaded)});
   }
-  PrintLines(lines, options.json);
+  if (!to_standard_output) PrintLines(lines, options.json);
   return code;
 }
 
@@ -111,7 +159,8 @@ std::string ExportPath(const std::string& capture_path, const std::string& forma
 
 Result<Exported> ExportAs(const std::string& format, const trace::Model& model,
                           const std::string& path, bool range_cycles) {
-  auto file = exporter::OutputFile::Create(path);
+  auto file = IsStandardOutput(path) ? exporter::OutputFile::StandardOutput()
+                                     : exporter::OutputFile::Create(path);
   if (!file) return tl::unexpected(file.error());
   Progress progress("writing " + path);
   auto written = exporter::WriteAs(
@@ -129,12 +178,13 @@ void AddExport(CLI::App& app, Run& run) {
   sub->add_option("captures", options->captures, "Captures (.iketcap)")
       ->required()
       ->type_name("CAPTURE");
-  sub->add_option("--format", options->format, exporter::FormatHelp())
+  sub->add_option("--format", options->format,
+                  "By default what the name of -o says, or pftrace. " + exporter::FormatHelp())
       ->type_name("FORMAT")
-      ->check(CLI::IsMember(exporter::FormatNames()).description(""))
-      ->capture_default_str();
+      ->check(CLI::IsMember(exporter::FormatNames()).description(""));
   sub->add_option("-o,--output", options->output,
-                  "File to write; by default the capture's name with the format's extension")
+                  "File to write, - for standard output; by default the capture's name with the "
+                  "format's extension")
       ->type_name("FILE");
   sub->add_flag("--cycles", options->range_cycles,
                 "pftrace: also give every range its duration in cycles, as an argument");

@@ -17,7 +17,7 @@ struct Exported {
 std::string ExportPath(const std::string& capture_path, const std::string& format);
 
 // Writes `model` in one of exporter::FormatNames(), with a progress bar. The file appears whole or
-// not at all.
+// not at all; "-" is standard output.
 Result<Exported> ExportAs(const std::string& format, const trace::Model& model,
                           const std::string& path, bool range_cycles);
 

@@ -104,6 +104,12 @@ std::string DateText(int64_t realtime_ns) {
   return text;
 }
 
+std::string DriverText(const capture::Device& device) {
+  if (device.simulated) return "iket's own driver";
+  return device.driver_version.empty() ? "driver of unknown version"
+                                       : "driver " + device.driver_version;
+}
+
 std::string Text(const std::string& file, const capture::Reader& reader, bool all) {
   const capture::Capture& facts = reader.capture();
   Table head({Align::kLeft, Align::kLeft});
@@ -115,9 +121,9 @@ std::string Text(const std::string& file, const capture::Reader& reader, bool al
   }
   for (const auto& device : facts.devices) {
     head.Row({"device",
-              Printable(fmt::format("{}: {}, sm_{}{}, {}, driver {}, CUDA {}.{}", device.index,
+              Printable(fmt::format("{}: {}, sm_{}{}, {}, {}, CUDA {}.{}", device.index,
                                     device.name, device.compute_major, device.compute_minor,
-                                    Counted(device.sm_count, "SM"), device.driver_version,
+                                    Counted(device.sm_count, "SM"), DriverText(device),
                                     device.cuda_version / 1000, device.cuda_version % 1000 / 10))});
     if (device.simulated) head.Row({"", "software: times are a model's, no measurement"});
   }

@@ -11,14 +11,21 @@
 #include <filesystem>
 #include <fstream>
 
+#include "export/formats.h"
+
 namespace iket::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "iket_pid_0x";
-constexpr std::array<std::string_view, 4> kExtensions = {".iketcap", ".pftrace", ".iketcap.part",
-                                                         ".launches"};
+constexpr std::array<std::string_view, 3> kExtensions = {".iketcap", ".iketcap.part", ".launches"};
+
+// What was made of a capture goes with it: beside a new one it would be another run's.
+bool IsExport(std::string_view extension) {
+  return std::ranges::any_of(exporter::FormatNames(),
+                             [&](const std::string& format) { return extension == "." + format; });
+}
 
 std::string HostName() {
   char name[HOST_NAME_MAX + 1] = {};
@@ -130,8 +137,9 @@ bool IsOurFile(std::string_view name) {
   if (!name.starts_with(kPrefix)) return false;
   name.remove_prefix(kPrefix.size());
   const size_t digits = std::min(name.find_first_not_of("0123456789abcdef"), name.size());
-  return digits != 0 && std::find(kExtensions.begin(), kExtensions.end(), name.substr(digits)) !=
-                            kExtensions.end();
+  const std::string_view extension = name.substr(digits);
+  if (digits == 0 || extension.empty()) return false;
+  return std::ranges::find(kExtensions, extension) != kExtensions.end() || IsExport(extension);
 }
 
 }  // namespace iket::cli

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "export/formats.h"
+
 namespace iket::cli {
 namespace {
 
@@ -35,13 +37,18 @@ TEST_F(OutputFolderTest, IsMadeWithItsParentsAndMarked) {
 TEST_F(OutputFolderTest, UsedAgainLosesOurFilesOnly) {
   ASSERT_TRUE(PrepareOutputFolder(folder_, false));
   Put(folder_ / "iket_pid_0x1f3.iketcap");
-  Put(folder_ / "iket_pid_0x1f3.pftrace");
+  const std::vector<std::string> formats = exporter::FormatNames();
+  for (const std::string& format : formats) Put(folder_ / ("iket_pid_0x1f3." + format));
   Put(folder_ / "iket_pid_0x1f3.pftrace.mine");
+  Put(folder_ / "iket_pid_0x1f3.json");
   Put(folder_ / "notes.txt");
   fs::create_directory(folder_ / "iket_pid_0x2.iketcap");
   ASSERT_TRUE(PrepareOutputFolder(folder_, false));
   EXPECT_FALSE(fs::exists(folder_ / "iket_pid_0x1f3.iketcap"));
-  EXPECT_FALSE(fs::exists(folder_ / "iket_pid_0x1f3.pftrace"));
+  for (const std::string& format : formats) {
+    EXPECT_FALSE(fs::exists(folder_ / ("iket_pid_0x1f3." + format))) << format;
+  }
+  EXPECT_TRUE(fs::exists(folder_ / "iket_pid_0x1f3.json"));
   EXPECT_TRUE(fs::exists(folder_ / "iket_pid_0x1f3.pftrace.mine"));
   EXPECT_TRUE(fs::exists(folder_ / "notes.txt"));
   EXPECT_TRUE(fs::exists(folder_ / "iket_pid_0x2.iketcap"));

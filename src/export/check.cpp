@@ -30,10 +30,23 @@ bool LooksLikeJson(std::span<const std::byte> bytes) {
          (then != bytes.end() && (*then == std::byte{'"'} || *then == std::byte{'}'}));
 }
 
+// What a file says to be that cannot be looked into.
+std::string_view KindOfName(std::string_view name) {
+  if (name.ends_with(".json") || name.ends_with(".json.gz")) return "trace.json";
+  if (name.ends_with(".pftrace") || name.ends_with(".pftrace.gz")) return "pftrace";
+  return "";
+}
+
 }  // namespace
 
 void Faults::Add(uint64_t offset, std::string_view kind, std::string text) {
+  if (closed_) return;
   if (++count_ <= kMostFaults) first_.push_back({offset, std::string(kind), std::move(text)});
+}
+
+void Faults::AddLast(uint64_t offset, std::string_view kind, std::string text) {
+  Add(offset, kind, std::move(text));
+  closed_ = true;
 }
 
 bool LooksLikeExport(std::span<const std::byte> untrusted) {
@@ -46,41 +59,46 @@ Result<CheckedExport> CheckExport(std::span<const std::byte> untrusted, const st
   Unpacker unpacker(untrusted);
   CheckedExport checked;
   checked.compressed = IsGzip(untrusted);
-  uint64_t unpacked = 0;
   const auto next = [&]() -> Block {
     if (progress) progress(unpacker.file_offset(), untrusted.size());
     Block block = unpacker.Next();
-    if (block) unpacked += block->size();
+    if (!block && !unpacker.damage().empty()) {
+      checked.faults.AddLast(unpacker.damage_offset(), "gzip", unpacker.damage());
+    }
     return block;
   };
 
   Block block = next();
   while (block && block->empty()) block = next();
-  const bool json = block && LooksLikeJson(*block);
-  if (!json && (!block || (*block)[0] != kPacket)) {
-    if (!unpacker.damage().empty()) {
-      return Fail(ErrorKind::kBadInput, "{}: {} at byte {}", name, unpacker.damage(),
-                  unpacker.file_offset());
+  if (!block) {
+    checked.kind = KindOfName(name);
+    checked.faults.Add(0, "empty", "nothing is in it");  // unless damage was the last fault
+    return checked;
+  }
+  const bool json = LooksLikeJson(*block);
+  if (!json && (*block)[0] != kPacket) {
+    if (checked.compressed || !name.ends_with(".gz")) {
+      return Fail(ErrorKind::kBadInput, "{}: neither a Perfetto trace nor JSON", name);
     }
-    return Fail(ErrorKind::kBadInput, "{}: neither a Perfetto trace nor JSON{}", name,
-                block ? "" : " (it is empty)");
+    checked.kind = KindOfName(name);
+    checked.compressed = true;
+    checked.faults.AddLast(0, "gzip", "it does not begin as gzip does");
+    return checked;
   }
   if (json) {
     checked.kind = "trace.json";
-    checked.counts = CheckTraceJson(
+    auto contents = CheckTraceJson(
         [&]() -> Block { return block ? std::exchange(block, std::nullopt) : next(); },
         checked.faults);
+    checked.counts = std::move(contents.counts);
+    checked.simulated = contents.simulated;
   } else {
     checked.kind = "pftrace";
     PftraceCheck check(checked.faults);
     for (; block; block = next()) check.Feed(*block);
     check.Finish();
     checked.counts = check.counts();
-  }
-  if (!unpacker.damage().empty()) {
-    checked.faults.Add(
-        unpacked, "gzip",
-        fmt::format("{} at byte {} of the file", unpacker.damage(), unpacker.file_offset()));
+    checked.simulated = check.simulated();
   }
   return checked;
 }

@@ -25,26 +25,31 @@ class Faults {
   static constexpr size_t kMostFaults = 20;
 
   struct Fault {
-    uint64_t offset;   // in the file, or in what it unpacks to
+    // In the file, or in what a compressed one unpacks to; of kind "gzip" always in the file.
+    uint64_t offset;
     std::string kind;  // a key: "track"
     std::string text;
   };
 
   void Add(uint64_t offset, std::string_view kind, std::string text);
+  // One from which all that follows: what is added later is neither kept nor counted.
+  void AddLast(uint64_t offset, std::string_view kind, std::string text);
   const std::vector<Fault>& first() const { return first_; }
   uint64_t count() const { return count_; }
 
  private:
   std::vector<Fault> first_;
   uint64_t count_ = 0;
+  bool closed_ = false;
 };
 
 // How much was found of what: {"packet", 12}.
 using Counts = std::vector<std::pair<std::string_view, uint64_t>>;
 
 struct CheckedExport {
-  std::string_view kind;  // "pftrace", "trace.json"
+  std::string_view kind;  // "pftrace", "trace.json"; empty if neither contents nor name say it
   bool compressed = false;
+  bool simulated = false;  // it says to be of a software device
   Counts counts;
   Faults faults;
 };
@@ -52,7 +57,9 @@ struct CheckedExport {
 // True if the bytes begin like something that CheckExport knows, or are gzip.
 bool LooksLikeExport(std::span<const std::byte> untrusted);
 
-// Error (kBadInput): neither kind. `name` is for that message; `progress` may be empty.
+// Error (kBadInput): neither kind. A file of which nothing can be read because it is empty, or
+// damaged as gzip, has that as its fault. `name` is for messages, and says the kind of such a file;
+// `progress` may be empty.
 Result<CheckedExport> CheckExport(std::span<const std::byte> untrusted, const std::string& name,
                                   const Progress& progress = {});
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "export/gzip.h"
 #include "export/perfetto.h"
 #include "export/trace_json.h"
@@ -53,6 +55,21 @@ std::string FormatHelp() {
   }
   return help;
 }
+
+std::optional<std::string> FormatOfName(std::string_view path) {
+  constexpr std::pair<std::string_view, std::string_view> kEndings[] = {
+      {".pftrace", "pftrace"},
+      {".json", "trace.json"},
+      {".json.gz", "trace.json.gz"},
+      {".gz", "pftrace.gz"},  // behind .json.gz: the first that fits is taken
+  };
+  for (const auto& [ending, format] : kEndings) {
+    if (path.ends_with(ending)) return std::string(format);
+  }
+  return std::nullopt;
+}
+
+bool HasRangeCycles(std::string_view format) { return format.starts_with("pftrace"); }
 
 Result<void> WriteAs(std::string_view name, const trace::Model& model, const Sink& sink,
                      const WriteOptions& options) {

@@ -1,6 +1,7 @@
 // formats.h: the formats that a model can be written in, by name.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,12 @@ namespace iket::exporter {
 std::vector<std::string> FormatNames();
 // One line for each, for --help.
 std::string FormatHelp();
+
+// The format that a file's name asks for by how it ends: its own extension, .json and .json.gz for
+// those of trace.json, any other .gz for pftrace.gz. Nothing where the ending says nothing.
+std::optional<std::string> FormatOfName(std::string_view path);
+// True if WriteOptions::range_cycles means something for `format`.
+bool HasRangeCycles(std::string_view format);
 
 struct WriteOptions {
   bool range_cycles = false;  // pftrace: PerfettoOptions::range_cycles

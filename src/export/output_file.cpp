@@ -74,6 +74,12 @@ Result<OutputFile> OutputFile::Create(std::string path) {
   return OutputFile(std::move(path), std::move(temporary), fd, slot);
 }
 
+Result<OutputFile> OutputFile::StandardOutput() {
+  const int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+  if (fd < 0) return Fail(ErrorKind::kSystem, "standard output: cannot write: {}", Why());
+  return OutputFile("standard output", {}, fd, -1);
+}
+
 OutputFile::OutputFile(std::string path, std::string temporary, int fd, int slot)
     : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd), slot_(slot) {}
 

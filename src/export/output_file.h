@@ -19,6 +19,9 @@ class OutputFile {
   // link. A device or a pipe is opened itself.
   static Result<OutputFile> Create(std::string path);
 
+  // What the process was given as its standard output; bytes that were written stay there.
+  static Result<OutputFile> StandardOutput();
+
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
   ~OutputFile();

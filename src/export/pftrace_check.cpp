@@ -7,6 +7,7 @@
 
 #include "export/perfetto_fields.h"
 #include "export/proto_reader.h"
+#include "export/tracks.h"
 
 namespace iket::exporter {
 namespace {
@@ -105,9 +106,9 @@ void PftraceCheck::Finish() {
   }
   for (const auto& [uuid, track] : tracks_) {
     if (track.open == 0) continue;
-    faults_.Add(
-        track.begun_offset, "slice",
-        fmt::format("{} of track {} never end", track.open == 1 ? "a slice" : "slices", uuid));
+    faults_.Add(track.begun_offset, "slice",
+                track.open == 1 ? fmt::format("a slice of track {} never ends", uuid)
+                                : fmt::format("{} slices of track {} never end", track.open, uuid));
   }
 }
 
@@ -238,6 +239,10 @@ bool PftraceCheck::TakeDescriptor(UntrustedBytes descriptor) {
   uint64_t uuid = 0;
   while (const auto field = reader.Next()) {
     if (field->number == TrackDescriptor::kUuid) uuid = field->value;
+    if (field->number == TrackDescriptor::kName && field->is_bytes) {
+      simulated_ |=
+          std::ranges::equal(field->bytes.span(), std::as_bytes(std::span(kSimulatedRoot)));
+    }
     if (field->number == TrackDescriptor::kParentUuid) parents_.try_emplace(field->value, offset_);
   }
   tracks_[uuid].declared = true;

@@ -31,6 +31,8 @@ class PftraceCheck {
   // There are no more.
   void Finish();
   Counts counts() const;
+  // A track is named as those of a software device are.
+  bool simulated() const { return simulated_; }
 
  private:
   struct Track {
@@ -76,6 +78,7 @@ class PftraceCheck {
   uint64_t base_ = 0;               // offset of what is not taken yet
   uint64_t offset_ = 0;             // of the packet at hand
   bool broken_ = false;
+  bool simulated_ = false;
   std::unordered_map<uint64_t, Track> tracks_;
   std::unordered_map<uint64_t, uint64_t> parents_;  // offset of the first descriptor that names it
   std::unordered_map<uint64_t, Sequence> sequences_;

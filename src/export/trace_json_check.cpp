@@ -86,7 +86,12 @@ class Walk : public nlohmann::json_sax<Json> {
   }
 
   bool null() override { return Other("null"); }
-  bool boolean(bool) override { return Other("a truth value"); }
+  bool boolean(bool value) override {
+    Expect(Type::kTruth, "a truth value");
+    const Frame& frame = frames_.back();
+    if (frame.node == Node::kIket && frame.key != nullptr) simulated_ = value;
+    return true;
+  }
   bool number_float(double, const std::string&) override {
     return Other("a number with a fraction");
   }
@@ -158,8 +163,12 @@ class Walk : public nlohmann::json_sax<Json> {
     Within(most_location_, locations_, "locationTable");
     Within(most_string_, strings_, "stringTable");
   }
-  Counts counts() const {
-    return {{"launch", launches_}, {"warp", lifetimes_}, {"range", ranges_}, {"marker", markers_}};
+  TraceJsonContents contents() const {
+    return {.counts = {{"launch", launches_},
+                       {"warp", lifetimes_},
+                       {"range", ranges_},
+                       {"marker", markers_}},
+            .simulated = simulated_};
   }
 
  private:
@@ -286,15 +295,16 @@ class Walk : public nlohmann::json_sax<Json> {
   std::vector<Frame> frames_;
   uint64_t launches_ = 0, lifetimes_ = 0, ranges_ = 0, markers_ = 0, locations_ = 0, strings_ = 0;
   Row most_location_, most_string_;
+  bool simulated_ = false;
 };
 
 }  // namespace
 
-Counts CheckTraceJson(const NextBlock& next, Faults& faults) {
+TraceJsonContents CheckTraceJson(const NextBlock& next, Faults& faults) {
   Source source(next);
   Walk walk(source, faults);
   if (Json::sax_parse(Iterator(&source), Iterator(nullptr), &walk)) walk.Finish();
-  return walk.counts();
+  return walk.contents();
 }
 
 }  // namespace iket::exporter

@@ -14,8 +14,13 @@
 
 namespace iket::exporter {
 
+struct TraceJsonContents {
+  Counts counts;
+  bool simulated = false;  // it says to be of a software device
+};
+
 // `next` gives the document block by block, then nothing. Adds to `faults`; returns what was found.
-Counts CheckTraceJson(const std::function<std::optional<std::span<const std::byte>>()>& next,
-                      Faults& faults);
+TraceJsonContents CheckTraceJson(
+    const std::function<std::optional<std::span<const std::byte>>()>& next, Faults& faults);
 
 }  // namespace iket::exporter

@@ -7,7 +7,7 @@
 
 namespace iket::exporter::schema {
 
-enum class Type : uint8_t { kInteger, kText, kObject, kArray };
+enum class Type : uint8_t { kInteger, kText, kTruth, kObject, kArray };
 
 // What an object or an array is; kAny is not looked into.
 enum class Node : uint8_t {
@@ -29,6 +29,7 @@ enum class Node : uint8_t {
   kLocation,
   kCta,
   kMeta,
+  kIket,
   kStrings,
   kAny,
 };
@@ -102,7 +103,12 @@ inline constexpr Key kLocation[] = {
     {"ctaId", Type::kArray, Node::kCta}, {"gpcId", Type::kInteger},  {"smId", Type::kInteger},
     {"tpcId", Type::kInteger},           {"warpId", Type::kInteger},
 };
+// What iket adds.
+inline constexpr Key kIket[] = {
+    {"simulated", Type::kTruth, Node::kAny, false},
+};
 inline constexpr Key kMeta[] = {
+    {"iket", Type::kObject, Node::kIket, false},
     {"version", Type::kInteger},
 };
 
@@ -127,6 +133,8 @@ constexpr std::span<const Key> KeysOf(Node node) {
       return kLocation;
     case Node::kMeta:
       return kMeta;
+    case Node::kIket:
+      return kIket;
     default:
       return {};
   }
@@ -192,6 +200,8 @@ constexpr std::string_view NameOf(Node node) {
       return "ctaId";
     case Node::kMeta:
       return "meta";
+    case Node::kIket:
+      return "meta.iket";
     case Node::kStrings:
       return "stringTable";
     case Node::kAny:

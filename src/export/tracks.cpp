@@ -214,7 +214,7 @@ std::string TrackTree::NameOf(const Track& track) const {
   switch (track.kind) {
     case Kind::kRoot:
       for (const trace::Device& device : model_.devices) {
-        if (device.simulated) return "IKET (software device: no measurement)";
+        if (device.simulated) return std::string(kSimulatedRoot);
       }
       return "IKET";
     case Kind::kHealth:

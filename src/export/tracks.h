@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,9 @@
 #include "trace/model.h"
 
 namespace iket::exporter {
+
+// The root of a trace that holds no measurement; `iket check` knows such a trace by it.
+inline constexpr std::string_view kSimulatedRoot = "IKET (software device: no measurement)";
 
 inline constexpr uint64_t kMaxCtaTracks = 2000;
 

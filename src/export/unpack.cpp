@@ -1,8 +1,13 @@
 #include "export/unpack.h"
 
+#include <fmt/format.h>
 #include <libdeflate.h>
+#include <zlib.h>
 
 #include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
 
 namespace iket::exporter {
 namespace {
@@ -38,11 +43,11 @@ std::optional<std::span<const std::byte>> Unpacker::Next() {
 std::optional<std::span<const std::byte>> Unpacker::NextMember() {
   const auto rest = file_.subspan(offset_);
   if (decompressor_ == nullptr) {
-    damage_ = "no memory to unpack it";
+    Damaged(offset_, "no memory to unpack it");
     return std::nullopt;
   }
   if (!IsGzip(rest)) {
-    damage_ = "bytes that are no gzip member";
+    Damaged(offset_, "bytes that are no gzip member");
     return std::nullopt;
   }
   const uint64_t most = rest.size() * kMaxInflation;
@@ -66,10 +71,47 @@ std::optional<std::span<const std::byte>> Unpacker::NextMember() {
         }
         [[fallthrough]];
       default:
-        damage_ = "a gzip member that is damaged or cut";
+        FindDamage();
         return std::nullopt;
     }
   }
+}
+
+void Unpacker::Damaged(uint64_t offset, std::string text) {
+  damage_offset_ = offset;
+  damage_ = std::move(text);
+}
+
+void Unpacker::FindDamage() {
+  constexpr int kGzipAlone = 15 + 16;
+  z_stream stream{};
+  if (inflateInit2(&stream, kGzipAlone) != Z_OK) {
+    return Damaged(offset_, "a gzip member that is damaged or cut");
+  }
+  std::array<Bytef, 1 << 16> discarded;
+  std::span<const std::byte> rest = file_.subspan(offset_);
+  int result = Z_OK;
+  while (result == Z_OK) {
+    if (stream.avail_in == 0 && !rest.empty()) {
+      const auto piece =
+          rest.first(std::min<size_t>(rest.size(), std::numeric_limits<uInt>::max()));
+      // zlib's interface is older than const.
+      stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(piece.data()));
+      stream.avail_in = static_cast<uInt>(piece.size());
+      rest = rest.subspan(piece.size());
+    }
+    stream.next_out = discarded.data();
+    stream.avail_out = static_cast<uInt>(discarded.size());
+    result = inflate(&stream, Z_NO_FLUSH);
+  }
+  const uint64_t at = file_.size() - rest.size() - stream.avail_in;
+  if (result == Z_BUF_ERROR) {  // it wants more, and there is none
+    Damaged(at, fmt::format("cut: the gzip member that begins at byte {} does not end", offset_));
+  } else {
+    Damaged(at, fmt::format("damaged: {}, in the gzip member that begins at byte {}",
+                            stream.msg != nullptr ? stream.msg : "not to be unpacked", offset_));
+  }
+  inflateEnd(&stream);
 }
 
 }  // namespace iket::exporter

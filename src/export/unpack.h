@@ -28,12 +28,17 @@ class Unpacker {
   // The next block, valid until the next call; nothing at the end or at damage.
   std::optional<std::span<const std::byte>> Next();
 
-  // What is damaged, and where in the file; empty while nothing is.
+  // What is damaged, and up to where the file could be read; empty while nothing is.
   const std::string& damage() const { return damage_; }
+  uint64_t damage_offset() const { return damage_offset_; }
+  // How much of the file was given out.
   uint64_t file_offset() const { return offset_; }
 
  private:
   std::optional<std::span<const std::byte>> NextMember();
+  void Damaged(uint64_t offset, std::string text);
+  // In the member at hand: libdeflate does not say where, zlib does.
+  void FindDamage();
 
   std::span<const std::byte> file_;
   bool gzip_;
@@ -42,6 +47,7 @@ class Unpacker {
   std::unique_ptr<std::byte[]> block_;
   size_t capacity_ = 0;
   std::string damage_;
+  uint64_t damage_offset_ = 0;
 };
 
 }  // namespace iket::exporter

@@ -57,7 +57,21 @@ TEST(Unpacker, SaysWhereDamageIs) {
     EXPECT_EQ(All(unpacker), "first");
     EXPECT_NE(unpacker.damage(), "");
     EXPECT_EQ(unpacker.file_offset(), first.size());
+    // The length at the end of a member is wrong, or none begins.
+    EXPECT_EQ(unpacker.damage_offset(), second.starts_with("no") ? first.size() : file.size());
     EXPECT_FALSE(unpacker.Next());
+  }
+}
+
+TEST(Unpacker, SaysWhereAMemberIsCut) {
+  const std::string first = Member("first");
+  const std::string file = first + Member("second");
+  for (size_t size = first.size() + 2; size < file.size(); ++size) {
+    Unpacker unpacker(BytesOf(file).first(size));
+    EXPECT_EQ(All(unpacker), "first");
+    EXPECT_EQ(unpacker.damage(), "cut: the gzip member that begins at byte " +
+                                     std::to_string(first.size()) + " does not end");
+    EXPECT_EQ(unpacker.damage_offset(), size);
   }
 }
 

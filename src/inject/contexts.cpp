@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 
+#include "capture/software_device.h"
 #include "inject/guest.h"
 #include "inject/launches.h"
 #include "inject/say.h"
@@ -98,9 +99,6 @@ void AtExit() {
   if (guest != nullptr && !guest->has_supervisor()) guest->Finish();
 }
 
-// What a device of iket's own driver is called (src/sim/device_model.h).
-constexpr std::string_view kSoftwareDevice = "iket software device";
-
 capture::Device Describe(CUdevice device) {
   const RealDriver& real = Real();
   const auto attribute = [&](CUdevice_attribute which) {
@@ -111,7 +109,7 @@ capture::Device Describe(CUdevice device) {
   capture::Device row{.index = static_cast<uint32_t>(device)};
   char name[256] = {};
   if (real.DeviceGetName(name, sizeof name, device) == CUDA_SUCCESS) row.name = name;
-  row.simulated = row.name.starts_with(kSoftwareDevice);
+  row.simulated = row.name.starts_with(capture::kSoftwareDeviceName);
   CUuuid uuid{};
   if (real.DeviceGetUuid(&uuid, device) == CUDA_SUCCESS) {
     std::memcpy(row.uuid.data(), uuid.bytes, row.uuid.size());

@@ -19,8 +19,10 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 
 #include "base/bytes.h"
+#include "capture/software_device.h"
 #include "session/finish.h"
 #include "session/message.h"
 #include "supervisor/driver.h"
@@ -451,10 +453,12 @@ Result<GpuList> ListGpus(const std::string& path) {
       driver->DeviceGetAttribute(&value, which, device);
       return static_cast<uint32_t>(value);
     };
-    list.gpus.push_back({.name = name,
-                         .sm = 10 * attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
-                               attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
-                         .sm_count = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)});
+    list.gpus.push_back(
+        {.name = name,
+         .simulated = std::string_view(name).starts_with(capture::kSoftwareDeviceName),
+         .sm = 10 * attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+               attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+         .sm_count = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)});
   }
   return list;
 }

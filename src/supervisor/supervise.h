@@ -45,7 +45,8 @@ std::string WhyNoGpu(const std::string& driver);
 // The GPUs that programs with this driver see, as it numbers them. Errors as WhyNoGpu says them.
 struct Gpu {
   std::string name;
-  uint32_t sm = 0;  // 90 for compute capability 9.0
+  bool simulated = false;  // of iket's own driver
+  uint32_t sm = 0;         // 90 for compute capability 9.0
   uint32_t sm_count = 0;
 };
 struct GpuList {

@@ -17,6 +17,14 @@ class CheckTest(harness.CliTest):
                 self.assertEqual(result.code, 0, result.out)
                 self.assertRegex(result.out, r"^\S+: sound: \d+ chunks, ")
 
+    def test_one_of_a_kind_is_singular(self):
+        data = bytearray(self.read(self.capture("complete")))
+        data[len(data) // 2] ^= 1
+        result = self.iket("check", self.write("flipped.iketcap", data))
+        self.assertEqual(result.code, 1)
+        self.assertIn(": 1 chunk missing, by the sequence numbers\n", result.out)
+        self.assertNotRegex(result.out, r"\b1 \w+s\b")
+
     def test_json(self):
         good, cut = self.capture("complete"), self.capture("complete", "cut.iketcap")
         with open(cut, "rb+") as file:
@@ -72,10 +80,48 @@ class CheckExportTest(harness.CliTest):
         data = self.export("pftrace")
         two = gzip.compress(data[: len(data) // 2]) + gzip.compress(data[len(data) // 2 :])
         self.assertEqual(self.check(two, "two.pftrace.gz").code, 0)
-        result = self.check(two[:-1], "cut.pftrace.gz")
-        self.assertEqual(result.code, 1)
-        self.assertIn("a gzip member that is damaged or cut at byte ", result.out)
-        self.assert_one_line(self.check(gzip.compress(data)[:-1], "cut.pftrace.gz"), 3)
+        one = gzip.compress(data)
+        flipped = bytearray(one)
+        flipped[len(one) // 2] ^= 1
+        for name, damaged, says in (
+            ("cut.pftrace.gz", two[:-1], f"at byte {len(two) - 1} of the compressed file: cut: "),
+            ("cut.pftrace.gz", one[:-1], f"at byte {len(one) - 1} of the compressed file: cut: "),
+            ("flipped.pftrace.gz", bytes(flipped), "of the compressed file: damaged: "),
+            ("text.pftrace.gz", b"some text", "it does not begin as gzip does"),
+        ):
+            with self.subTest(name=name):
+                result = self.check(damaged, name)
+                self.assertEqual((result.code, result.err), (1, ""))
+                self.assertEqual(len(result.out.splitlines()), 1, result.out)
+                self.assertIn(says, result.out)
+                (file,) = self.iket("check", "--json", self.path(name)).json()["files"]
+                self.assertIs(file["sound"], False)
+                self.assertEqual(file["format"], "pftrace.gz")
+                self.assertEqual([fault["kind"] for fault in file["faults"]], ["gzip"])
+
+    def test_empty_files(self):
+        for name, format_name in (("x.pftrace", "pftrace"), ("x.trace.json", "trace.json"),
+                                  ("x.pftrace.gz", "pftrace"), ("x.iketcap", "iketcap"),
+                                  ("x", "unknown")):
+            with self.subTest(name=name):
+                result = self.check(b"", name)
+                self.assertEqual((result.code, result.err), (1, ""))
+                self.assertRegex(result.out, rf"^\S+{name}: (at byte 0: )?nothing is in it\n$")
+                (file,) = self.iket("check", "--json", self.path(name)).json()["files"]
+                self.assertIs(file["sound"], False)
+                self.assertEqual(file["format"], format_name)
+
+    def test_exports_of_a_software_device(self):
+        for kind, simulated in (("complete", False), ("simulated", True)):
+            capture = self.capture(kind)
+            for format_name in FORMATS:
+                with self.subTest(kind=kind, format=format_name):
+                    path = self.path("x." + format_name)
+                    self.assertEqual(self.iket("export", capture, "-o", path).code, 0)
+                    (file,) = self.iket("check", "--json", path).json()["files"]
+                    self.assertIs(file["simulated"], simulated)
+                    said = ", of a software device\n" in self.iket("check", path).out
+                    self.assertEqual(said, simulated)
 
     def test_a_key_that_is_missing(self):
         data = self.export("trace.json").replace(b'"gridId"', b'"gridID"', 1)
@@ -95,8 +141,8 @@ class CheckExportTest(harness.CliTest):
         self.assertIn(f"and {count - 20} faults more", result.out)
 
     def test_what_is_none(self):
-        for name in ("file.pftrace", "file.trace.json.gz", "file.trace.json"):
-            for data in (b"", b"some text", bytes(1000)):
+        for name in ("file.pftrace", "file.trace.json"):
+            for data in (b"some text", bytes(1000)):
                 with self.subTest(name=name, data=data[:9]):
                     self.assert_one_line(self.check(data, name), 3)
         self.assert_one_line(self.iket("check", self.path("missing.pftrace")), 3)

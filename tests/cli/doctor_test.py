@@ -44,7 +44,10 @@ class DoctorTest(harness.CliTest):
         if device["verdict"] != "ok":
             self.fail(device)
         findings = self.findings(LD_LIBRARY_PATH=os.path.dirname(device["what"]))
-        self.assertEqual(self.about(findings, "driver")[0]["verdict"], "ok", findings)
+        (driver,) = self.about(findings, "driver")
+        self.assertEqual(driver["verdict"], "note", findings)
+        self.assertRegex(driver["what"], r"software device for CUDA \d+\.\d+ stands in")
+        self.assertIn("LD_LIBRARY_PATH", driver["advice"])
         (gpu,) = self.about(findings, "gpu")
         self.assertRegex(gpu["what"], r"^GPU 0: .*software device.*, sm_90, 132 SMs$")
 

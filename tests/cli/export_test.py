@@ -38,6 +38,60 @@ class ExportTest(harness.CliTest):
                          (self.iket("export", capture), self.read("complete.pftrace"))[1])
         self.assert_one_line(self.iket("export", "--format", "svg", capture), 2)
 
+    def test_the_name_says_the_format(self):
+        capture = self.capture("complete")
+        def made_as(format_name):
+            self.assertEqual(
+                self.iket("export", "--format", format_name, "-o", "same", capture).code, 0)
+            return self.read("same")
+        for name, format_name in (("x.pftrace", "pftrace"), ("x.pftrace.gz", "pftrace.gz"),
+                                  ("x.trace.json", "trace.json"), ("x.json", "trace.json"),
+                                  ("x.trace.json.gz", "trace.json.gz"),
+                                  ("x.json.gz", "trace.json.gz"),
+                                  ("x.perfetto-trace.gz", "pftrace.gz"), ("x", "pftrace")):
+            with self.subTest(name=name):
+                result = self.iket("export", capture, "-o", name)
+                self.assertEqual(result.code, 0, result.err)
+                self.assertEqual(self.read(name), made_as(format_name))
+                result = self.iket("export", capture, "-o", name, "--format", format_name)
+                self.assertEqual(result.code, 0, result.err)
+
+    def test_a_name_that_says_another_format(self):
+        capture = self.capture("complete")
+        for name, format_name in (("x.trace.json", "pftrace"), ("x.json", "trace.json.gz"),
+                                  ("x.pftrace", "pftrace.gz"), ("x.pftrace.gz", "trace.json.gz"),
+                                  ("x.gz", "trace.json")):
+            with self.subTest(name=name):
+                result = self.iket("export", capture, "-o", name, "--format", format_name)
+                self.assert_one_line(result, 2)
+                self.assertIn(f"--format {format_name} and -o {name}", result.err)
+                self.assertFalse(os.path.exists(self.path(name)))
+        self.assert_one_line(self.iket("export", capture, "-o", "new.iketcap"), 2)
+
+    def test_standard_output_has_the_trace_alone(self):
+        capture = self.capture("complete")
+        for format_name in ("pftrace", "trace.json"):
+            self.assertEqual(self.iket("export", "--format", format_name, capture).code, 0)
+            for name in ("-", "/dev/stdout"):
+                with self.subTest(format=format_name, name=name):
+                    with open(self.path("out"), "wb") as out:
+                        result = self.iket("export", "--format", format_name, capture, "-o", name,
+                                           stdout=out)
+                    self.assertEqual((result.code, result.err), (0, ""))
+                    self.assertEqual(self.read("out"), self.read("complete." + format_name))
+        self.assertFalse(os.path.exists(self.path("-")))
+        self.assert_one_line(self.iket("export", "--json", capture, "-o", "-"), 2)
+        self.assert_one_line(self.iket("export", capture, capture, "-o", "-"), 2)
+        if os.path.exists("/dev/full"):
+            with open("/dev/full", "wb") as full:
+                result = self.iket("export", capture, "-o", "-", stdout=full)
+            self.assert_one_line(result, 3)
+        controller, terminal = os.openpty()
+        result = self.iket("export", capture, "-o", "-", stdout=terminal)
+        self.assert_one_line(result, 2)
+        os.close(terminal)
+        os.close(controller)
+
     def test_file_size_limit(self):
         capture = self.capture("complete")
         def limit():
@@ -103,6 +157,11 @@ class ExportTest(harness.CliTest):
         plain = len(self.read("complete.pftrace"))
         self.iket("export", "--cycles", capture)
         self.assertGreater(len(self.read("complete.pftrace")), plain)
+        # Where it would do nothing it is refused.
+        for options in (["--format", "trace.json"], ["-o", "x.json.gz"]):
+            result = self.iket("export", "--cycles", capture, *options)
+            self.assert_one_line(result, 2)
+            self.assertIn("--cycles", result.err)
 
     def test_nothing_recorded_writes_nothing(self):
         self.assert_one_line(self.iket("export", self.capture("empty")), 4)

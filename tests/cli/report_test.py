@@ -83,6 +83,8 @@ class ReportTest(harness.CliTest):
             self.assertIs(says("report")["trust"]["simulated"], simulated)
             self.assertIs(says("info")["devices"][0]["simulated"], simulated)
             self.assertIs(says("check")["files"][0]["simulated"], simulated)
+            driver = "iket's own driver" if simulated else "driver of unknown version"
+            self.assertIn(f", {driver}", self.iket("info", capture).out)
             self.assertIs(says("export")["files"][0]["simulated"], simulated)
 
     def test_nothing_recorded_is_4(self):
