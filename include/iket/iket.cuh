@@ -29,6 +29,9 @@
 //          atomic. Arithmetic is the compiler's to move: a range around nothing but arithmetic may
 //          come out empty. To hold a value in place, give it to a mark: iket::mark("sum"_ev, sum).
 //
+// An escaped quote in a name, "say \"hi\""_ev, breaks the build of a __host__ __device__ function:
+// nvcc writes such literals unescaped into the host's code. IKET_MARK("say \"hi\"") works.
+//
 // One file without any #include, so that it can be vendored alone and compiled by NVRTC. sm_80 and
 // later, nvcc 12.5 or NVRTC 12.5 and later; C++20 for the literals, C++17 for the macros at the
 // end. The machine-level contract is docs/placeholder.md.
