@@ -259,7 +259,13 @@ class InfoTest(CodegenTest):
         self.assertGreater(len(sites), 1)
 
     def test_every_form_is_found(self):
-        image = self.info(self.compile("forms.cu", "-std=c++20", "-DIKET_ENABLE"))
+        self.check_forms()
+
+    def test_every_form_is_found_before_linking(self):
+        self.check_forms("-rdc=true")
+
+    def check_forms(self, *options):
+        image = self.info(self.compile("forms.cu", "-std=c++20", "-DIKET_ENABLE", *options))
         self.assertEqual({row["id"] for row in image["declarations"]},
                          {int.from_bytes(bytes_[8:12], "little") for bytes_ in DECLARED})
         functions = {row["name"]: row for row in image["functions"]}
