@@ -29,12 +29,19 @@
 //          atomic. Arithmetic is the compiler's to move: a range around nothing but arithmetic may
 //          come out empty. To hold a value in place, give it to a mark: iket::mark("sum"_ev, sum).
 //
+// An escaped quote in a name, "say \"hi\""_ev, breaks the build of a __host__ __device__ function:
+// nvcc writes such literals unescaped into the host's code. IKET_MARK("say \"hi\"") works.
+//
 // One file without any #include, so that it can be vendored alone and compiled by NVRTC. sm_80 and
 // later, nvcc 12.5 or NVRTC 12.5 and later; C++20 for the literals, C++17 for the macros at the
 // end. The machine-level contract is docs/placeholder.md.
 #pragma once
 
 #define IKET_VERSION 100  // major * 10000 + minor * 100 + patch
+
+#if __cplusplus < 201703L && !(defined(_MSVC_LANG) && _MSVC_LANG >= 201703L)
+#error "iket: marks need C++17: build with -std=c++17 or later"
+#endif
 
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)
 #define IKET_DETAIL_FUNCTION __host__ __device__ __forceinline__
@@ -86,6 +93,7 @@ struct payload_type {
   static constexpr bool known = false;
 };
 struct no_payload {};
+struct more_than_one_payload {};  // of a macro; not known
 template <unsigned char Number>
 struct payload_number {
   static constexpr bool known = true;
@@ -282,7 +290,7 @@ template <kind Kind, typename Name, typename T>
 IKET_DETAIL_FUNCTION void event(Name, T payload) {
   static_assert(is_name<Name>::value, "iket: a name is a literal with _ev behind it: \"load\"_ev");
   static_assert(payload_type<T>::known,
-                "iket: a payload is int, unsigned or float; cast the value to one of them");
+                "iket: a payload is one int, unsigned or float; cast the value to one of them");
   if constexpr (is_name<Name>::value && payload_type<T>::known) {
     emit<Name, Kind, payload_type<T>::number>(bits_of(payload));
   }
@@ -320,13 +328,16 @@ IKET_DETAIL_FUNCTION void push(Name name, T payload) {
 // Closes the innermost range that push() opened.
 IKET_DETAIL_FUNCTION void pop() { detail::event<detail::kind::pop>(detail::no_name{}); }
 
-// A range from here to the end of the enclosing scope.
+// A range from here to the end of the enclosing scope. It needs a name of its own: the range of
+// iket::range{"mma"_ev}; ends at once, so compilers warn.
 template <typename Name>
 class range {
  public:
-  IKET_DETAIL_FUNCTION explicit range(Name name) { detail::event<detail::kind::range_begin>(name); }
+  [[nodiscard]] IKET_DETAIL_FUNCTION explicit range(Name name) {
+    detail::event<detail::kind::range_begin>(name);
+  }
   template <typename T>
-  IKET_DETAIL_FUNCTION range(Name name, T payload) {
+  [[nodiscard]] IKET_DETAIL_FUNCTION range(Name name, T payload) {
     detail::event<detail::kind::range_begin>(name, payload);
   }
   IKET_DETAIL_FUNCTION ~range() { detail::event<detail::kind::range_end>(Name{}); }
@@ -411,15 +422,21 @@ operator""_ev(const char*, decltype(sizeof(0)));
   const ::iket::range<iket_name_##counter> iket_range_##counter( \
       iket_name_##counter {} IKET_DETAIL_PAYLOAD(__VA_ARGS__))
 // The trailing ~ tells whether there is a payload before it.
-#define IKET_DETAIL_PAYLOAD(...) \
-  IKET_DETAIL_PICK(__VA_ARGS__, IKET_DETAIL_WITH, IKET_DETAIL_NONE, )(__VA_ARGS__)
-#define IKET_DETAIL_PICK(a, b, pick, ...) pick
+#define IKET_DETAIL_PAYLOAD(...)                                                      \
+  IKET_DETAIL_PICK(__VA_ARGS__, IKET_DETAIL_MANY, IKET_DETAIL_MANY, IKET_DETAIL_MANY, \
+                   IKET_DETAIL_WITH, IKET_DETAIL_NONE, )(__VA_ARGS__)
+#define IKET_DETAIL_PICK(a, b, c, d, e, pick, ...) pick
+#define IKET_DETAIL_MANY(...) \
+  , ::iket::detail::more_than_one_payload {}
 #define IKET_DETAIL_WITH(payload, end) , payload
 #define IKET_DETAIL_NONE(end)
-#define IKET_DETAIL_NAME(type, text)                                              \
-  struct type {                                                                   \
-    IKET_DETAIL_FUNCTION static constexpr int size() {                            \
-      return static_cast<int>(sizeof("" text)) - 1; /* a literal, nothing else */ \
-    }                                                                             \
-    IKET_DETAIL_FUNCTION static constexpr char at(int i) { return ("" text)[i]; } \
+// A literal, and nothing else, is spelled with a quote at its end.
+#define IKET_DETAIL_NAME(type, text)                                                          \
+  struct type {                                                                               \
+    static_assert((#text)[sizeof(#text) > 1 ? sizeof(#text) - 2 : 0] == '"',                  \
+                  "iket: a name is a string literal, and nothing else: IKET_MARK(\"load\")"); \
+    IKET_DETAIL_FUNCTION static constexpr int size() {                                        \
+      return static_cast<int>(sizeof("" text)) - 1;                                           \
+    }                                                                                         \
+    IKET_DETAIL_FUNCTION static constexpr char at(int i) { return ("" text)[i]; }             \
   }

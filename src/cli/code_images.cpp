@@ -43,7 +43,7 @@ std::string KindName(cubin::EntryKind kind) {
 struct Found {
   uint64_t offset = 0;
   UntrustedBytes bytes;
-  bool is_fatbin = false;
+  enum class Kind { kCubin, kPtx, kFatbin } kind = Kind::kCubin;
 };
 
 // Where a bare cubin ends: its header tables stand behind its sections.
@@ -77,7 +77,7 @@ void FindBareCubins(UntrustedBytes file, std::vector<Found>& found) {
     }
     const auto bytes = rest->Slice(0, CubinSize(*rest));
     if (!bytes || bytes->empty()) continue;
-    found.push_back({offset, *bytes, false});
+    found.push_back({offset, *bytes, Found::Kind::kCubin});
     at += bytes->size() - 1;
   }
 }
@@ -85,15 +85,18 @@ void FindBareCubins(UntrustedBytes file, std::vector<Found>& found) {
 std::vector<Found> FindCode(UntrustedBytes file) {
   switch (cubin::KindOf(file)) {
     case cubin::ImageKind::kElf:
-      return {{0, file, false}};
+      return {{0, file, Found::Kind::kCubin}};
     case cubin::ImageKind::kFatbin:
-      return {{0, file, true}};
+      return {{0, file, Found::Kind::kFatbin}};
+    case cubin::ImageKind::kPtx:
+      return {{0, file, Found::Kind::kPtx}};
     default:
       break;
   }
   std::vector<Found> found;
   for (const UntrustedBytes& fatbin : cubin::FindFatbins(file)) {
-    found.push_back({static_cast<uint64_t>(fatbin.data() - file.data()), fatbin, true});
+    found.push_back(
+        {static_cast<uint64_t>(fatbin.data() - file.data()), fatbin, Found::Kind::kFatbin});
   }
   FindBareCubins(file, found);
   std::stable_sort(found.begin(), found.end(),
@@ -119,7 +122,7 @@ uint64_t VisitFatbin(const Found& found, size_t number, bool alone,
     image.where = fmt::format("{}entry {}", name, i + 1);
     image.arch = entry.ArchName();
     image.kind = KindName(entry.kind);
-    if (entry.kind == cubin::EntryKind::kElf) {
+    if (image.is_cubin() || image.is_ptx()) {
       auto code = cubin::Decompress(entry);
       if (code) {
         image.code = std::move(*code);
@@ -189,12 +192,12 @@ uint64_t ForEachCodeImage(UntrustedBytes file, const std::function<void(const Co
   uint64_t count = 0;
   size_t fatbins = 0;
   for (const Found& part : found) {
-    if (part.is_fatbin) {
+    if (part.kind == Found::Kind::kFatbin) {
       count += VisitFatbin(part, ++fatbins, alone, visit);
     } else {
       CodeImage image;
       if (!alone) image.where = fmt::format("cubin at {:#x}", part.offset);
-      image.kind = "cubin";
+      image.kind = part.kind == Found::Kind::kPtx ? "PTX" : "cubin";
       const auto bytes = part.bytes.span();
       image.code.assign(bytes.begin(), bytes.end());
       visit(image);

@@ -1,5 +1,5 @@
-// code_images.h: the GPU code in a file, whatever the file is: cubin, fatbin, program, library,
-// object or archive.
+// code_images.h: the GPU code in a file, whatever the file is: cubin, PTX, fatbin, program,
+// library, object or archive.
 #pragma once
 
 #include <functional>
@@ -31,8 +31,11 @@ struct CodeImage {
   std::string where;  // "fatbin 2, entry 1", "cubin at 0x1200"; empty if it is the whole file
   std::string arch;   // "sm_90a", "compute_90"; as the container says, empty for a bare cubin
   std::string kind;   // "cubin", "PTX", "LTO-IR"
-  std::vector<std::byte> code;  // of cubins
+  std::vector<std::byte> code;  // of cubins and PTX, unpacked
   std::string problem;          // why `code` could not be had; then it is empty
+
+  bool is_cubin() const { return kind == "cubin"; }
+  bool is_ptx() const { return kind == "PTX"; }
 };
 
 // "cubin", "fatbin", "PTX", "ELF file", "archive"; empty for anything else.

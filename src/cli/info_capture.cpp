@@ -147,16 +147,18 @@ std::string Text(const std::string& file, const capture::Reader& reader, bool al
       fmt::format("{}: capture, {}\n", file, Counted(facts.damage.chunks_whole, "chunk")) +
       head.Text(2);
 
-  Table kernels({Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
-  kernels.Row({"kernel", "registers", "sites", ""});
+  // The number is what tells kernels of one short name apart in other outputs: gemm#3.
+  Table kernels({Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kLeft});
+  kernels.Row({"kernel", "number", "registers", "sites", ""});
   uint64_t unmarked = 0;
   for (const auto& kernel : facts.kernels) {
     if (kernel.state == capture::KernelState::kUnmarked && !all) {
       ++unmarked;
       continue;
     }
-    kernels.Row({Printable(kernel.demangled_name), std::to_string(kernel.registers_before),
-                 std::to_string(kernel.sites), Printable(FateOf(kernel))});
+    kernels.Row({Printable(kernel.demangled_name), fmt::format("#{}", kernel.index),
+                 std::to_string(kernel.registers_before), std::to_string(kernel.sites),
+                 Printable(FateOf(kernel))});
   }
   text += "\n" + kernels.Text(2);
   if (unmarked != 0) text += fmt::format("  and {} without marks\n", Counted(unmarked, "kernel"));
@@ -223,6 +225,7 @@ void WriteFacts(JsonWriter& json, const capture::Reader& reader) {
     for (const auto& kernel : facts.kernels) {
       auto entry = json.Object();
       json.Member("name", kernel.mangled_name);
+      json.Member("number", kernel.index);
       json.Member("demangled", kernel.demangled_name);
       json.Member("registers", kernel.registers_before);
       json.Member("patched_registers", kernel.registers_after);

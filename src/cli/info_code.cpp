@@ -12,6 +12,7 @@
 #include "cubin/nvinfo.h"
 #include "export/json_writer.h"
 #include "patch/patch.h"
+#include "patch/scan.h"
 
 namespace iket::cli {
 namespace {
@@ -29,8 +30,9 @@ struct ImageInfo {
   uint64_t kernels = 0;
   std::vector<patch::FunctionReport> functions;  // of the report, then kernels without marks
   patch::ImageReport report;
+  bool ptx_marks = false;  // PTX with the name of a declaration in its text
 
-  bool marked() const { return report.has_marks() || report.foreign.any(); }
+  bool marked() const { return report.has_marks() || report.foreign.any() || ptx_marks; }
 };
 
 constexpr std::string_view kForeignFate = "not traced by this version";
@@ -108,8 +110,13 @@ ImageInfo Describe(const CodeImage& code) {
                  .bytes = code.code.size(),
                  .problem = code.problem,
                  .functions = {},
-                 .report = {}};
+                 .report = {},
+                 .ptx_marks = false};
   if (code.code.empty()) return info;
+  if (code.is_ptx()) {
+    info.ptx_marks = patch::MayHoldMarks(UntrustedBytes(code.code));
+    return info;
+  }
   const auto image = cubin::Image::Parse(UntrustedBytes(code.code));
   if (!image) {
     info.problem = image.error().message;
@@ -130,7 +137,9 @@ ImageInfo Describe(const CodeImage& code) {
 std::string ImageText(const ImageInfo& info, const InfoOptions& options) {
   std::string text = info.where.empty() ? "" : "\n" + info.where + ": ";
   text += fmt::format("{}{}{}", info.kind, info.arch.empty() ? "" : ", ", info.arch);
-  if (info.bytes != 0) {
+  if (info.kind == "PTX" && info.bytes != 0) {
+    text += fmt::format(", {}, {}", Bytes(info.bytes), info.ptx_marks ? "with marks" : "no marks");
+  } else if (info.bytes != 0) {
     text += fmt::format(", {}, {}", Bytes(info.bytes), Counted(info.kernels, "kernel"));
   }
   text += "\n";
@@ -188,6 +197,7 @@ void WriteImage(JsonWriter& json, const ImageInfo& info) {
   json.Member("arch", info.arch);
   json.Member("bytes", info.bytes);
   json.Member("problem", info.problem);
+  if (info.kind == "PTX") json.Member("marks", info.ptx_marks);
   {
     auto problems = json.Array("problems");
     for (const std::string& problem : info.report.problems) json.Value(problem);
@@ -227,18 +237,43 @@ void WriteImage(JsonWriter& json, const ImageInfo& info) {
   }
 }
 
+// What is in a file as a whole.
+struct Seen {
+  bool cubin = false, ptx = false, lto_ir = false;  // at all
+  bool ptx_marks = false, cubin_marks = false;
+
+  void Add(const ImageInfo& info) {
+    if (!info.problem.empty()) return;
+    cubin |= info.kind == "cubin";
+    ptx |= info.kind == "PTX";
+    lto_ir |= info.kind == "LTO-IR";
+    ptx_marks |= info.ptx_marks;
+    cubin_marks |= info.kind == "cubin" && info.marked();
+  }
+};
+
+// What to do about it, a line each.
+std::string Advice(const Seen& seen) {
+  std::string text;
+  const bool marks = seen.cubin_marks || seen.ptx_marks;
+  if (seen.lto_ir && !seen.cubin_marks) {
+    text += "LTO-IR is not looked into: whether it has marks shows in what is linked from it\n";
+  } else if (!marks && (seen.cubin || seen.ptx)) {
+    text += "no marks: build with -DIKET_ENABLE, and without -G\n";
+  }
+  if (seen.ptx_marks && !seen.cubin && !seen.lto_ir) {
+    text += "PTX only: iket profile compiles it with the driver's linker, and traces that\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 Result<int> InfoOnCode(const InfoOptions& options, UntrustedBytes file) {
   const std::string kind = FileKind(file);
-  if (kind == "PTX") {
-    return Fail(ErrorKind::kBadInput,
-                "{}: PTX only: its machine code does not exist yet; build with -arch=sm_90",
-                options.file);
-  }
   if (kind.empty()) {
     return Fail(ErrorKind::kBadInput,
-                "{}: neither a capture nor a cubin, fatbin, program, library or archive",
+                "{}: neither a capture nor PTX, a cubin, fatbin, program, library or archive",
                 options.file);
   }
 
@@ -247,19 +282,21 @@ Result<int> InfoOnCode(const InfoOptions& options, UntrustedBytes file) {
   std::map<std::string, uint64_t> unmarked;  // images by kind and architecture
   uint64_t unmarked_kernels = 0;
   uint64_t count = 0;
+  Seen seen;
   {
     Progress progress("reading " + options.file);
     count = ForEachCodeImage(
         file,
         [&](const CodeImage& code) {
           ImageInfo info = Describe(code);
+          seen.Add(info);
           if (info.marked() || !info.problem.empty() || options.all || options.json ||
               info.where.empty()) {
             shown.push_back(std::move(info));
           } else {
-            // Of PTX nobody knows: it is not looked into.
+            // What is in LTO-IR only the compiler can read.
             ++unmarked[fmt::format("{} for {}{}", info.kind, info.arch,
-                                   info.kind == "PTX" ? ", not looked into" : " without marks")];
+                                   info.kind == "LTO-IR" ? ", not looked into" : " without marks")];
             unmarked_kernels += info.kernels;
           }
         },
@@ -285,8 +322,7 @@ Result<int> InfoOnCode(const InfoOptions& options, UntrustedBytes file) {
     Print(json.text() + "\n");
     return kExitDone;
   }
-  std::string text;
-  if (count != 1 || !shown.empty()) text += options.file + ": ";
+  std::string text = options.file + ": ";
   if (shown.size() != 1 || !shown[0].where.empty()) {
     text += fmt::format("{} with {}\n", kind, Counted(count, "code image"));
   }
@@ -297,18 +333,7 @@ Result<int> InfoOnCode(const InfoOptions& options, UntrustedBytes file) {
   if (unmarked_kernels != 0) {
     text += fmt::format("kernels in them: {}\n", Count(unmarked_kernels));
   }
-  const bool only_ptx = std::all_of(shown.begin(), shown.end(),
-                                    [](const ImageInfo& info) { return info.kind == "PTX"; });
-  const bool has_cubin = std::any_of(unmarked.begin(), unmarked.end(), [](const auto& entry) {
-    return entry.first.starts_with("cubin");
-  });
-  if (has_cubin && std::none_of(shown.begin(), shown.end(),
-                                [](const ImageInfo& info) { return info.marked(); })) {
-    text += "no marks: build with -DIKET_ENABLE, and without -G\n";
-  }
-  if (only_ptx && !has_cubin) {
-    text += "PTX only: cannot be traced; build with -arch=sm_90 (or add it)\n";
-  }
+  text += Advice(seen);
   Print(text);
   return kExitDone;
 }

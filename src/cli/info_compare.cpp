@@ -80,7 +80,7 @@ Result<Costs> Read(const std::string& path) {
   ForEachCodeImage(
       file->untrusted(),
       [&](const CodeImage& code) {
-        if (code.code.empty()) return;
+        if (!code.is_cubin() || code.code.empty()) return;
         const auto image = cubin::Image::Parse(UntrustedBytes(code.code));
         const auto functions =
             image ? cubin::Functions(*image)

@@ -57,6 +57,20 @@ std::string KernelName(const trace::Model& model, uint32_t kernel) {
   return model.String(model.kernels[kernel].short_name);
 }
 
+// In full, as the compiler names it.
+std::string FullName(const trace::Model& model, uint32_t kernel) {
+  if (kernel == trace::kNoRow) return "";
+  const trace::Kernel& row = model.kernels[kernel];
+  return model.String(row.demangled != 0 ? row.demangled : row.mangled);
+}
+
+// Kernels that share a short name, instances of a template for one, are told apart by a number.
+bool HasNumber(const Report& report, uint32_t kernel) {
+  const auto& facts = report.loaded.facts().kernels;
+  return kernel < facts.size() &&
+         KernelName(report.loaded.model, kernel).ends_with(fmt::format("#{}", facts[kernel].index));
+}
+
 std::string TrustText(const Report& report) {
   const trace::Model& model = report.loaded.model;
   const trace::Counters& counters = model.counters;
@@ -116,6 +130,24 @@ std::string OverText(const Report& report) {
   return fmt::format("over {}, complete or not{}", used, times);
 }
 
+// What the numbers stand for, of the kernels that the report names.
+std::string NumbersText(const Report& report, std::vector<uint32_t> kernels) {
+  const trace::Model& model = report.loaded.model;
+  for (uint32_t i = 0; i < model.kernels.size(); ++i) {
+    if (model.kernels[i].refusal != 0) kernels.push_back(i);
+  }
+  std::sort(kernels.begin(), kernels.end());
+  kernels.erase(std::unique(kernels.begin(), kernels.end()), kernels.end());
+  Table table({Align::kLeft, Align::kLeft});
+  bool any = false;
+  for (const uint32_t kernel : kernels) {
+    if (!HasNumber(report, kernel)) continue;
+    table.Row({Printable(KernelName(model, kernel)), Printable(FullName(model, kernel))});
+    any = true;
+  }
+  return any ? "\nkernels of one name\n" + table.Text(2) : "";
+}
+
 std::string StatisticsText(const Report& report) {
   const trace::Model& model = report.loaded.model;
   std::vector<uint32_t> kernels;  // in the order of their largest range
@@ -146,7 +178,14 @@ std::string StatisticsText(const Report& report) {
     text += fmt::format("\n{}\n", Printable(KernelName(model, kernel))) + table.Text(2);
   }
   if (kernels.empty()) text += "  none\n";
-  return text;
+  return text + NumbersText(report, kernels);
+}
+
+void WriteKernel(JsonWriter& json, const trace::Model& model, uint32_t kernel) {
+  json.Member("kernel", KernelName(model, kernel));
+  json.Member("kernel_demangled", FullName(model, kernel));
+  json.Member("kernel_mangled",
+              kernel == trace::kNoRow ? "" : model.String(model.kernels[kernel].mangled));
 }
 
 void WriteDurations(JsonWriter& json, std::string_view key, const trace::Durations& durations) {
@@ -214,7 +253,7 @@ std::string ReportJson(const Report& report) {
       auto ranges = json.Array("ranges");
       for (const auto& row : report.statistics.ranges) {
         auto range = json.Object();
-        json.Member("kernel", KernelName(model, row.kernel));
+        WriteKernel(json, model, row.kernel);
         json.Member("name", model.String(row.name));
         json.Member("n", row.count);
         json.Member("unclosed", row.unclosed);
@@ -226,7 +265,7 @@ std::string ReportJson(const Report& report) {
     auto marks = json.Array("marks");
     for (const auto& row : report.statistics.marks) {
       auto mark = json.Object();
-      json.Member("kernel", KernelName(model, row.kernel));
+      WriteKernel(json, model, row.kernel);
       json.Member("name", model.String(row.name));
       json.Member("n", row.count);
     }

@@ -13,9 +13,6 @@ namespace {
 
 // No code image is larger; a header that says so is damaged.
 constexpr uint64_t kMaxImage = uint64_t{1} << 32;
-// What KindOf looks at: an ELF header, or the start of PTX behind its opening comment.
-constexpr uint64_t kLook = 64;
-
 // More objects are in no program; a list that is longer has no end.
 constexpr size_t kMaxPrelinked = size_t{1} << 16;
 
@@ -26,6 +23,57 @@ std::optional<UntrustedBytes> FatbinAt(const void* address) {
   if (!size || *size > kMaxImage) return std::nullopt;
   return UntrustedBytes(address, *size);
 }
+
+// Whether a text is PTX, which begins with the directive .version, behind nothing but white space
+// and comments. Any C++ may begin with comments, so they do not decide. A text behind a bare
+// pointer has no size: nothing is read beyond its NUL.
+class PtxOpening {
+ public:
+  PtxOpening(const char* text, uint64_t limit) : text_(text), limit_(limit) {}
+
+  bool IsPtx() {
+    while (SkipSpace() || SkipComment()) {
+    }
+    return Take(".version") && IsSpace(Peek());
+  }
+
+ private:
+  // NUL at the end.
+  char Peek() const { return at_ < limit_ ? text_[at_] : '\0'; }
+  static bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+  bool Take(std::string_view word) {
+    const uint64_t before = at_;
+    for (const char c : word) {
+      if (Peek() != c) {
+        at_ = before;
+        return false;
+      }
+      ++at_;
+    }
+    return true;
+  }
+  bool SkipSpace() {
+    const uint64_t before = at_;
+    while (IsSpace(Peek())) ++at_;
+    return at_ != before;
+  }
+  bool SkipComment() {
+    if (Take("//")) {
+      while (Peek() != '\0' && Peek() != '\n') ++at_;
+      return true;
+    }
+    if (!Take("/*")) return false;
+    while (!Take("*/")) {
+      if (Peek() == '\0') return false;
+      ++at_;
+    }
+    return true;
+  }
+
+  const char* text_;
+  uint64_t limit_;
+  uint64_t at_ = 0;
+};
 
 // Those of a null-terminated list that are fatbins.
 std::vector<UntrustedBytes> PrelinkedFatbins(const void* list) {
@@ -86,10 +134,8 @@ ImageKind KindOf(UntrustedBytes bytes) {
                ? ImageKind::kElf
                : ImageKind::kUnknown;
   }
-  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
-  const bool ptx = text.starts_with("//") || text.starts_with("/*") || text.starts_with(".version");
-  return ptx ? ImageKind::kPtx : ImageKind::kUnknown;
+  PtxOpening opening(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return opening.IsPtx() ? ImageKind::kPtx : ImageKind::kUnknown;
 }
 
 const char* KindName(ImageKind kind) {
@@ -148,11 +194,11 @@ Result<UntrustedImage> UntrustedImageAt(const void* image) {
     return found;
   }
   const auto* text = reinterpret_cast<const char*>(bytes);
-  found.kind = KindOf(UntrustedBytes(text, strnlen(text, kLook)));
-  if (found.kind != ImageKind::kPtx) {
+  if (!PtxOpening(text, kMaxImage).IsPtx()) {
     return Fail(ErrorKind::kBadInput, "image: neither cubin nor fatbin nor PTX (begins with {:#x})",
                 magic);
   }
+  found.kind = ImageKind::kPtx;
   found.bytes = UntrustedBytes(text, strnlen(text, kMaxImage));
   return found;
 }

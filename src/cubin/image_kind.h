@@ -17,7 +17,8 @@ namespace iket::cubin {
 
 enum class ImageKind { kUnknown, kElf, kFatbin, kWrapper, kPtx };
 
-// By the first bytes. kElf means ELF64 for EM_CUDA; anything else ELF is kUnknown.
+// By the first bytes. kElf means ELF64 for EM_CUDA; anything else ELF is kUnknown. kPtx is a text
+// with nothing but comments before its .version.
 ImageKind KindOf(UntrustedBytes bytes);
 const char* KindName(ImageKind kind);
 

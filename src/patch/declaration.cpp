@@ -16,6 +16,11 @@ bool NamesADeclaration(std::string_view symbol) {
   return symbol.find("iket_decl") != std::string_view::npos;
 }
 
+// Before linking, data has a symbol type of its own.
+bool IsData(const cubin::Symbol& symbol) {
+  return symbol.type == cubin::kSymbolObject || symbol.type == cubin::kSymbolCudaObject;
+}
+
 std::optional<Declaration> Parse(UntrustedBytes bytes) {
   const auto magic = bytes.Read<uint32_t>(0);
   const auto header = bytes.Read<uint16_t>(4);
@@ -40,7 +45,7 @@ std::optional<Declaration> Parse(UntrustedBytes bytes) {
 Declarations ReadDeclarations(const cubin::Image& image) {
   Declarations result;
   for (const cubin::Symbol& symbol : image.symbols()) {
-    if (symbol.type != cubin::kSymbolObject || !symbol.has_section) continue;
+    if (!IsData(symbol) || !symbol.has_section) continue;
     if (!NamesADeclaration(symbol.name)) continue;
     const UntrustedBytes section(image.sections()[symbol.section].data);
     const auto bytes = section.Slice(symbol.value, symbol.size);

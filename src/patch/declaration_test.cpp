@@ -66,6 +66,13 @@ TEST(ReadDeclarations, ReadsWhatACompilerLeft) {
                                                     "even 0 6", "store 1 5", " 2 0"));
 }
 
+TEST(ReadDeclarations, ReadsThoseBeforeLinking) {
+  const Declarations read =
+      Read({Array{.id = 7, .name = "load"}.Encode()}, cubin::kSymbolCudaObject);
+  EXPECT_THAT(read.problems, IsEmpty());
+  EXPECT_THAT(read.all, ElementsAre(Declaration{7, EventKind::kMark, kPayloadNone, "load"}));
+}
+
 TEST(ReadDeclarations, SortsByIdAndTakesEqualOnesOnce) {
   const Array a{.kind = 3, .payload = 6, .id = 9, .name = "load"};
   const Array b{.kind = 4, .id = 2, .name = "load"};

@@ -74,12 +74,45 @@ class InfoTest(harness.CliTest):
         self.assertRegex(result.out, r"(?m)^  plain .* refused: code for sm_80")
         self.assertRegex(result.out, r"(?m)^  and 1 kernel without marks$")
 
+    PTX = b"// made by hand\n.version 9.0\n.target sm_90\n.address_size 64\n"
+
     def test_ptx_only(self):
+        """PTX with marks is compiled and traced by `profile`; whether it has marks its text shows."""
+        traced = "PTX only: iket profile compiles it with the driver's linker, and traces that\n"
+        advice = "no marks: build with -DIKET_ENABLE"
         result = self.iket("info", self.data("saxpy.ptx.fatbin"))
         self.assertEqual(result.code, 0, result.err)
-        self.assertIn("PTX only: cannot be traced; build with -arch=sm_90 (or add it)", result.out)
-        source = self.write("k.ptx", b".version 9.0\n.target sm_90\n.address_size 64\n\0")
-        self.assert_one_line(self.iket("info", source), 3)
+        self.assertRegex(result.out, r"(?m)^PTX for compute_90\w? without marks: 1$")
+        self.assertIn(advice, result.out)
+        plain = self.iket("info", self.write("plain.ptx", self.PTX))
+        self.assertRegex(plain.out, r"plain\.ptx: PTX, \S+ B, no marks\n")
+        self.assertIn(advice, plain.out)
+        self.assertNotIn(traced, result.out + plain.out)
+        marked = self.write("marked.ptx", self.PTX + b".global .align 4 .b8 iket_decl[] = {0x49};\n\0")
+        result = self.iket("info", marked)
+        self.assertEqual(result.code, 0, result.err)
+        self.assertRegex(result.out, r"marked\.ptx: PTX, \S+ B, with marks\n")
+        self.assertIn(traced, result.out)
+        self.assertNotIn(advice, result.out)
+        image, = self.iket("info", "--json", marked).json()["images"]
+        self.assertEqual((image["kind"], image["marks"], image["problem"]), ("PTX", True, ""))
+        self.assert_one_line(self.iket("info", marked, "--compare", marked), 3)
+
+    def test_text_is_no_ptx(self):
+        """Any C++ may begin with a comment: PTX has its .version first."""
+        for text in (b"// saxpy.cu\n#include <iket/iket.cuh>\n", b"/* .version 9.0 */\nint main() {}\n"):
+            result = self.iket("info", self.write("saxpy.cu", text))
+            self.assert_one_line(result, 3)
+            self.assertIn("neither a capture nor PTX", result.err)
+
+    def test_lto_ir_is_not_looked_into(self):
+        path = self.data("saxpy.lto.fatbin")
+        result = self.iket("info", path)
+        self.assertEqual(result.code, 0, result.err)
+        self.assertRegex(result.out, r"(?m)^LTO-IR for compute_\S+, not looked into: 1$")
+        self.assertTrue(result.out.startswith(path + ": fatbin with 1 code image\n"), result.out)
+        self.assertIn("LTO-IR is not looked into: whether it has marks shows", result.out)
+        self.assertNotIn("no marks", result.out + result.err)
 
     def test_code_inside_other_files(self):
         """A program's fatbin is found, and so is a cubin that stands bare in its data."""

@@ -6,6 +6,7 @@
 //   lossy      rings lapped many times
 //   empty      a kernel was patched and launched, and no warp wrote anything
 //   refused    as complete, and one kernel was refused
+//   twins      as complete, and two kernels share its short name, one of them refused
 //   simulated  as complete, of a software device
 #include <cstdio>
 #include <string>
@@ -77,6 +78,15 @@ int main(int argc, char** argv) {
     gpu.AddKernel("_Z3badv");
     capture::Kernel& refused = gpu.facts().kernels.back();
     refused.demangled_name = "bad()";
+    refused.state = capture::KernelState::kRefused;
+    refused.refusal = "names UR2 at 0x40";
+  }
+  if (kind == "twins") {
+    RunKernel(gpu, gpu.AddKernel("_ZN1a5saxpyEv"), events, 3);
+    gpu.facts().kernels.back().demangled_name = "a::saxpy()";
+    gpu.AddKernel("_Z5saxpyIfEvv");
+    capture::Kernel& refused = gpu.facts().kernels.back();
+    refused.demangled_name = "void saxpy<float>()";
     refused.state = capture::KernelState::kRefused;
     refused.refusal = "names UR2 at 0x40";
   }

@@ -2,6 +2,7 @@
 
 import glob
 import os
+import re
 import unittest
 
 import harness
@@ -45,6 +46,25 @@ class ReportTest(harness.CliTest):
         self.assertAlmostEqual(ranges["mma"]["ns"]["max"], 400, delta=3)
         self.assertAlmostEqual(ranges["mma"]["ns"]["total"], 24 * 400, delta=24 * 3)
         self.assertEqual([(row["name"], row["n"]) for row in report["marks"]], [("k", 24)])
+
+    def test_kernels_of_one_name_have_a_legend(self):
+        """What report calls saxpy#1, its legend, its JSON and `info` name in full."""
+        capture = self.capture("twins")
+        names = {kernel["number"]: kernel for kernel in self.iket("info", "--json", capture).json()["kernels"]}
+        self.assertEqual(len(names), 3)
+        legend = self.iket("report", capture).out.split("\nkernels of one name\n")[1]
+        rows = [line.split(None, 1) for line in legend.splitlines()]
+        self.assertEqual(rows, [[f"saxpy#{number}", names[number]["demangled"]] for number in sorted(names)])
+        self.assertIn("a::saxpy()", legend)
+        text = self.iket("info", capture).out
+        for number, kernel in names.items():
+            self.assertRegex(text, rf"(?m)^  {re.escape(kernel['demangled'])} +#{number} ")
+        report = self.iket("report", "--json", capture).json()
+        self.assertEqual(len({row["kernel"] for row in report["ranges"]}), 2)
+        for row in report["ranges"] + report["marks"]:
+            kernel = names[int(row["kernel"].split("#")[1])]
+            self.assertEqual((row["kernel_demangled"], row["kernel_mangled"]), (kernel["demangled"], kernel["name"]))
+        self.assertNotIn("kernels of one name", self.iket("report", self.capture("complete")).out)
 
     def test_loss_is_said_and_partial_launches_are_left_out(self):
         capture = self.capture("lossy")

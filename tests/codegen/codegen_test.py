@@ -148,6 +148,64 @@ class OnTest(CodegenTest):
             self.assertEqual(payloads, expected, kernel)
 
 
+class WrongUseTest(CodegenTest):
+    """Wrong use ends the build, or warns, with a sentence; right use is silent on both sides."""
+    LITERAL = r'iket: a name is a string literal, and nothing else: IKET_MARK\(\\?"load\\?"\)'
+    ONE_PAYLOAD = "iket: a payload is one int, unsigned or float"
+
+    def build(self, body, *options, function="__global__"):
+        """What the compilers of device and host code say about a function of that body."""
+        path = os.path.join(self.folder, "use.cu")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("#include <iket/iket.cuh>\nusing namespace iket::literals;\n"
+                       f"{function} void Use() {{ {body} }}\n")
+        return subprocess.run([os.environ["IKET_NVCC"], "-arch=" + ARCH, "-I" + INCLUDE, "-DIKET_ENABLE",
+                               "-Xcompiler=-Wall,-Wextra", *options, "-c", "-o", os.devnull, path],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+
+    def test_macros(self):
+        for body, sentence in [
+                ("IKET_MARK();", self.LITERAL), ("IKET_PUSH();", self.LITERAL), ("IKET_RANGE();", self.LITERAL),
+                ('const char* s = "a"; IKET_MARK(s);', self.LITERAL),
+                ('const char* s = "a"; IKET_RANGE(s, 1);', self.LITERAL),
+                ('IKET_MARK("a", 1, 2);', self.ONE_PAYLOAD), ('IKET_RANGE("a", 1, 2);', self.ONE_PAYLOAD),
+                ('IKET_PUSH("a", 1, 2, 3, 4);', self.ONE_PAYLOAD)]:
+            with self.subTest(body):
+                done = self.build(body, "-std=c++17")
+                self.assertNotEqual(done.returncode, 0)
+                first = re.search("error.*", done.stdout)
+                self.assertRegex(first[0], sentence)
+
+    def test_unnamed_range(self):
+        for standard, range_ in [("20", '{"a"_ev}'), ("20", '("a"_ev, 1)'), ("17", "{iket_name{}}")]:
+            with self.subTest(range_, standard=standard):
+                body = 'struct iket_name { __host__ __device__ static constexpr int size() { return 0; } ' \
+                       '__host__ __device__ static constexpr char at(int) { return 0; } };' \
+                    if standard == "17" else ""
+                done = self.build(f"{body} iket::range{range_};", "-std=c++" + standard)
+                self.assertEqual(done.returncode, 0, done.stdout)
+                self.assertRegex(done.stdout, "warning.*nodiscard")
+
+    def test_right_use_is_silent(self):
+        marks = 'IKET_MARK("a"); IKET_MARK("", 1); IKET_MARK("a" "b", 2u); IKET_MARK("say \\"hi\\""); ' \
+                'IKET_MARK(__FILE__); IKET_MARK(R"(raw)"); IKET_RANGE("c"); IKET_RANGE("d", 1.0f); ' \
+                'IKET_PUSH("e"); IKET_POP();'
+        events = 'iket::range r{"a"_ev}; const iket::range q("b"_ev, 1); iket::mark("c"_ev);'
+        for standard, body in [("17", marks), ("20", marks + events)]:
+            for function in ("__global__", "__host__ __device__", "__host__"):
+                with self.subTest(function, standard=standard):
+                    done = self.build(body, "-std=c++" + standard, function=function)
+                    self.assertEqual((done.returncode, done.stdout), (0, ""))
+
+    def test_older_standard(self):
+        """One error, and not those that would follow from it."""
+        done = self.build('IKET_MARK("a");', "-std=c++14")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(re.findall(r"error: #error (.*)", done.stdout),
+                         ['"iket: marks need C++17: build with -std=c++17 or later"'])
+        self.assertEqual(done.stdout.count("error: "), 1, done.stdout)
+
+
 class NvrtcTest(CodegenTest):
     def test_nvrtc(self):
         """The header alone, without a search path, compiles at run time and declares the same."""
@@ -201,7 +259,13 @@ class InfoTest(CodegenTest):
         self.assertGreater(len(sites), 1)
 
     def test_every_form_is_found(self):
-        image = self.info(self.compile("forms.cu", "-std=c++20", "-DIKET_ENABLE"))
+        self.check_forms()
+
+    def test_every_form_is_found_before_linking(self):
+        self.check_forms("-rdc=true")
+
+    def check_forms(self, *options):
+        image = self.info(self.compile("forms.cu", "-std=c++20", "-DIKET_ENABLE", *options))
         self.assertEqual({row["id"] for row in image["declarations"]},
                          {int.from_bytes(bytes_[8:12], "little") for bytes_ in DECLARED})
         functions = {row["name"]: row for row in image["functions"]}
