@@ -10,6 +10,8 @@ namespace iket::exporter {
 namespace {
 
 constexpr uint64_t kEndOfTime = std::numeric_limits<uint64_t>::max();
+// In range_of_end_: a close that is in Model::unmatched_ends.
+constexpr uint32_t kUnmatched = trace::kNoRow - 1;
 
 }  // namespace
 
@@ -31,6 +33,7 @@ EdgeStream::EdgeStream(const trace::Model& model, size_t edges_per_window)
   for (uint32_t row = 0; row < ranges.size(); ++row) {
     if (ranges.end_event[row] != trace::kNoRow) range_of_end_[ranges.end_event[row]] = row;
   }
+  for (uint32_t event : model.unmatched_ends) range_of_end_[event] = kUnmatched;
   std::iota(by_begin_.begin(), by_begin_.end(), 0u);
   std::stable_sort(by_begin_.begin(), by_begin_.end(), [&](uint32_t a, uint32_t b) {
     return model.warps.begin_ns[a] < model.warps.begin_ns[b];
@@ -98,11 +101,13 @@ void EdgeStream::Gather(Cursor& cursor, uint64_t end_ns) {
         if (!take(ns, EdgeKind::kMark, event, trace::kNoRow, declaration)) return;
       } else if (kind == trace::EventKind::kPop || kind == trace::EventKind::kRangeEnd) {
         const uint32_t range = range_of_end_[event];
-        const bool matched = range != trace::kNoRow;
-        if (!take(ns, matched ? EdgeKind::kRangeEnd : EdgeKind::kUnmatchedEnd, event, range,
-                  declaration)) {
-          return;
-        }
+        // An end that other lanes made again, later, is no moment of its own.
+        if (range == trace::kNoRow) continue;
+        const bool taken =
+            range == kUnmatched
+                ? take(ns, EdgeKind::kUnmatchedEnd, event, trace::kNoRow, declaration)
+                : take(ns, EdgeKind::kRangeEnd, event, range, declaration);
+        if (!taken) return;
       } else if (cursor.range < cursor.range_end && ranges.begin_event[cursor.range] == event) {
         if (!take(ns, EdgeKind::kRangeBegin, event, cursor.range, declaration)) return;
         ++cursor.range;
