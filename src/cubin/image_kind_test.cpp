@@ -97,7 +97,7 @@ TEST(UntrustedImageAt, ListsTheFatbinsOfLinkedObjects) {
   const Bytes second = Data("saxpy.ptx.fatbin");
   const Bytes other = Data("saxpy.sm_80.cubin");
   const void* list[] = {first.data(), other.data(), second.data(), nullptr, first.data()};
-  FatbinWrapper wrapper{kWrapperMagic, 2, linked.data(), list};
+  FatbinWrapper wrapper{kWrapperMagic, 2, linked.data(), static_cast<const void*>(list)};
   const auto image = UntrustedImageAt(&wrapper).value();
   ASSERT_EQ(image.prelinked.size(), 2u) << "what is no fatbin is left out";
   EXPECT_EQ(image.prelinked[0].data(), first.data());
