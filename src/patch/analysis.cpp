@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "cubin/nvinfo.h"
+#include "patch/calls.h"
 #include "patch/trampoline.h"
 
 namespace iket::patch {
@@ -13,24 +13,12 @@ using sass::Instruction;
 
 constexpr uint32_t kOpSetMaxReg = 0x9c8;  // USETMAXREG, count at bit 32
 constexpr uint32_t kUnusableRegisters = 2;
-constexpr uint32_t kCallBase = 0x144;  // CALL.REL; 0x143 CALL.ABS, 0x14a JMP/CALL forms
 
 bool NamesCtaYz(const Instruction& instruction) {
   if (instruction.opcode() != sass::kOpS2r && instruction.opcode() != sass::kOpS2ur) return false;
   const uint32_t sr = instruction.Bits(72, 8);
   return sr == static_cast<uint32_t>(sass::SpecialRegister::kCtaIdY) ||
          sr == static_cast<uint32_t>(sass::SpecialRegister::kCtaIdZ);
-}
-
-// A call that may leave the section: by address, or relative beyond its end.
-bool MayLeaveSection(const Instruction& instruction, size_t index, size_t count) {
-  const uint32_t base = instruction.base_opcode();
-  if (base == kCallBase) {
-    if (!sass::HasRelativeTarget(instruction)) return true;  // by a register
-    const int64_t target = sass::RelativeTarget(instruction, index * sass::kInstructionBytes);
-    return target < 0 || target >= static_cast<int64_t>(count * sass::kInstructionBytes);
-  }
-  return base == 0x143 || base == 0x14a || base == 0x14c;  // CALL.ABS, JMP, JMX
 }
 
 std::string At(uint32_t instruction) {
@@ -146,7 +134,8 @@ Result<CodeSection> AnalyzeCode(const cubin::Image& image, uint32_t section,
   for (uint32_t i = 0; i < result.code.size(); ++i) {
     const Instruction& instruction = result.code[i];
     if (instruction.opcode() == sass::kOpExit) result.exits.push_back(i);
-    if (NamesCtaYz(instruction) || MayLeaveSection(instruction, i, result.code.size())) {
+    if (NamesCtaYz(instruction) ||
+        (MayCallOrJump(instruction) && MayLeaveSection(instruction, i, result.code.size()))) {
       result.reads_cta_yz = true;
     }
   }

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/bytes.h"
+#include "patch/calls.h"
 
 namespace iket::patch {
 namespace {
@@ -10,42 +11,6 @@ namespace {
 using sass::Instruction;
 
 constexpr uint32_t kNobody = ~0u;
-constexpr uint32_t kBaseCallAbsolute = 0x143;
-constexpr uint32_t kBaseCallRelative = 0x144;
-constexpr uint32_t kBaseJump = 0x14a;
-constexpr uint32_t kBaseJumpIndexed = 0x14c;
-
-bool IsCall(const Instruction& instruction) {
-  const uint32_t base = instruction.base_opcode();
-  return base == kBaseCallAbsolute || base == kBaseCallRelative;
-}
-
-// Calls and jumps that take their target from a register. Branches by a register (BRX) stay in
-// their function.
-bool CallsPointer(const Instruction& instruction) {
-  switch (instruction.base_opcode()) {
-    case kBaseCallAbsolute:
-    case kBaseJump:
-      return (instruction.opcode() & 0xe00) != 0x800;
-    case kBaseCallRelative:
-      return !sass::HasRelativeTarget(instruction);
-    case kBaseJumpIndexed:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// True of a call or jump whose target only a relocation can tell, if anything can.
-bool NeedsRelocation(const Instruction& instruction, size_t index, size_t count) {
-  const uint32_t base = instruction.base_opcode();
-  if (base == kBaseCallAbsolute || base == kBaseJump) return !CallsPointer(instruction);
-  if (base != kBaseCallRelative) return false;
-  if (!sass::HasRelativeTarget(instruction)) return true;  // a register adds to it
-  const int64_t target = sass::RelativeTarget(instruction, index * sass::kInstructionBytes);
-  return target < 0 || target >= static_cast<int64_t>(count * sass::kInstructionBytes);
-}
-
 class CallFinder {
  public:
   CallFinder(const cubin::Image& image, std::span<const CodeSection> sections)
@@ -119,8 +84,7 @@ class CallFinder {
     const std::vector<Instruction>& code = sections_[node].code;
     bool calls_pointer = false, calls_unknown = false;
     for (size_t i = 0; i < code.size(); ++i) {
-      const uint32_t base = code[i].base_opcode();
-      if (base < kBaseCallAbsolute || base > kBaseJumpIndexed) continue;
+      if (!MayCallOrJump(code[i])) continue;
       calls_pointer |= CallsPointer(code[i]);
       calls_unknown |= NeedsRelocation(code[i], i, code.size()) &&
                        !(i < has_target_[node].size() && has_target_[node][i]);
