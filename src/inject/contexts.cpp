@@ -177,20 +177,14 @@ void Announce(Guest& guest, TracedContext& context) {
 
 // True if the context, which is current, is the primary one of its device.
 bool IsPrimary(CUcontext context, CUdevice device) {
-  const auto state = reinterpret_cast<decltype(&::cuDevicePrimaryCtxGetState)>(
-      FindReal("cuDevicePrimaryCtxGetState"));
-  const auto retain =
-      reinterpret_cast<decltype(&::cuDevicePrimaryCtxRetain)>(FindReal("cuDevicePrimaryCtxRetain"));
-  const auto release = reinterpret_cast<decltype(&::cuDevicePrimaryCtxRelease)>(
-      FindReal("cuDevicePrimaryCtxRelease_v2"));
-  if (state == nullptr || retain == nullptr || release == nullptr) return false;
+  const RealDriver& real = Real();
   unsigned flags = 0;
   int active = 0;
   // Never made on our account.
-  if (state(device, &flags, &active) != CUDA_SUCCESS || active == 0) return false;
+  if (real.PrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS || active == 0) return false;
   CUcontext primary = nullptr;
-  if (retain(&primary, device) != CUDA_SUCCESS) return false;
-  release(device);
+  if (real.PrimaryCtxRetain(&primary, device) != CUDA_SUCCESS) return false;
+  real.PrimaryCtxRelease(device);
   return primary == context;
 }
 

@@ -34,6 +34,12 @@ struct Request {
   bool unpack = true;  // compressed entries are worth to be looked into
 };
 
+// Says that a marked image is not traced, here and in the capture.
+void Refuse(const std::string& line) {
+  Say(line);
+  if (Guest* guest = Guest::Get()) guest->Note(capture::Severity::kRefusal, -1, line);
+}
+
 // Patches one cubin; nothing if it is not ours or cannot be.
 std::optional<std::vector<std::byte>> PatchCubin(UntrustedBytes bytes, const std::string& source,
                                                  KernelNumbers& numbers) {
@@ -69,10 +75,8 @@ std::shared_ptr<PatchedImage> CompileAndPatch(std::span<const CompilerInput> inp
                                               const Request& request) {
   // A library's code is for every GPU, and the linker makes code for one.
   if (request.loading.library && Capabilities().size() > 1) {
-    const std::string line =
-        std::string("marked PTX of a library, and GPUs of several architectures") + kOriginalRuns;
-    Say(line);
-    if (Guest* guest = Guest::Get()) guest->Note(capture::Severity::kRefusal, -1, line);
+    Refuse(std::string("marked PTX of a library, and GPUs of several architectures") +
+           kOriginalRuns);
     return nullptr;
   }
   const Loading& loading = request.loading;
@@ -82,10 +86,7 @@ std::shared_ptr<PatchedImage> CompileAndPatch(std::span<const CompilerInput> inp
                                    loading.jit_options, loading.jit_values);
   const auto code = Compile(inputs, *patched->jit);
   if (!code) {
-    const std::string line =
-        "marked PTX could not be compiled (" + code.error().message + ")" + kOriginalRuns;
-    Say(line);
-    if (Guest* guest = Guest::Get()) guest->Note(capture::Severity::kRefusal, -1, line);
+    Refuse("marked PTX could not be compiled (" + code.error().message + ")" + kOriginalRuns);
     return nullptr;
   }
   auto bytes = PatchCubin(UntrustedBytes(code->data(), code->size()),
