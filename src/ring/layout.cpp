@@ -1,5 +1,6 @@
 #include "ring/layout.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace iket::ring {
@@ -44,9 +45,12 @@ Result<Layout> MakeLayout(uint64_t ring_bytes, uint32_t sm_count) {
 }
 
 Result<Layout> FitLayout(uint64_t wanted_ring_bytes, uint32_t sm_count, uint64_t budget_bytes) {
-  for (uint64_t ring_bytes = wanted_ring_bytes; ring_bytes >= kMinRingBytes; ring_bytes /= 2) {
-    const bool too_large = sm_count != 0 && ring_bytes > MostRingBytes(sm_count);
-    if (too_large && std::has_single_bit(ring_bytes)) continue;
+  // What is no power of two, or for no SM, is MakeLayout's to refuse.
+  uint64_t largest = wanted_ring_bytes;
+  if (std::has_single_bit(largest) && sm_count != 0) {
+    largest = std::min(largest, MostRingBytes(sm_count));
+  }
+  for (uint64_t ring_bytes = largest; ring_bytes >= kMinRingBytes; ring_bytes /= 2) {
     auto layout = MakeLayout(ring_bytes, sm_count);
     if (!layout) return layout;
     if (layout->window_bytes() <= budget_bytes) return layout;
