@@ -18,8 +18,7 @@ Result<Checked> CheckExportFile(const std::string& path) {
   const auto file = MappedFile::Open(path, "file");
   if (!file) return tl::unexpected(file.error());
   Progress progress("checking " + path);
-  const auto found = exporter::CheckExport(
-      file->bytes(), path, [&](uint64_t done, uint64_t total) { progress.Update(done, total); });
+  const auto found = exporter::CheckExport(file->bytes(), path, progress.Callback());
   if (!found) return tl::unexpected(found.error());
   Checked checked{.file = path,
                   .format = FormatText(*found),

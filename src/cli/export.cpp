@@ -163,10 +163,9 @@ Result<Exported> ExportAs(const std::string& format, const trace::Model& model,
                                      : exporter::OutputFile::Create(path);
   if (!file) return tl::unexpected(file.error());
   Progress progress("writing " + path);
-  auto written = exporter::WriteAs(
-      format, model, [&](std::string_view block) { return file->Write(block); },
-      {.range_cycles = range_cycles,
-       .progress = [&](uint64_t done, uint64_t total) { progress.Update(done, total); }});
+  auto written =
+      exporter::WriteAs(format, model, [&](std::string_view block) { return file->Write(block); },
+                        {.range_cycles = range_cycles, .progress = progress.Callback()});
   if (!written) return tl::unexpected(written.error());
   if (auto committed = file->Commit(); !committed) return tl::unexpected(committed.error());
   return Exported{path, file->bytes_written()};

@@ -258,8 +258,7 @@ void WriteFacts(JsonWriter& json, const capture::Reader& reader) {
 Result<int> InfoOnCapture(const InfoOptions& options) {
   const auto reader = [&] {
     Progress progress("reading " + options.file);
-    return capture::Reader::Open(
-        options.file, [&](uint64_t done, uint64_t total) { progress.Update(done, total); });
+    return capture::Reader::Open(options.file, progress.Callback());
   }();
   if (!reader) return tl::unexpected(reader.error());
   if (options.json) {

@@ -300,7 +300,7 @@ Result<int> InfoOnCode(const InfoOptions& options, UntrustedBytes file) {
             unmarked_kernels += info.kernels;
           }
         },
-        [&](uint64_t done, uint64_t total) { progress.Update(done, total); });
+        progress.Callback());
   }
   if (count == 0) {
     return Fail(ErrorKind::kBadInput, "{}: {} without GPU code; is it the right file?",

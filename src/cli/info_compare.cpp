@@ -94,7 +94,7 @@ Result<Costs> Read(const std::string& path) {
           costs[{image->ArchName(), std::string(function.name)}] = CostOf(*image, function);
         }
       },
-      [&](uint64_t done, uint64_t total) { progress.Update(done, total); });
+      progress.Callback());
   if (!costs.empty()) return costs;
   return Fail(ErrorKind::kBadInput, "{}: no machine code of kernels{}{}", path,
               problem.empty() ? "" : ": ", problem);

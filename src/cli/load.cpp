@@ -10,10 +10,9 @@ namespace iket::cli {
 
 Result<Loaded> Load(const std::string& path) {
   Progress progress("reading " + path);
-  const auto update = [&](uint64_t done, uint64_t total) { progress.Update(done, total); };
   auto reader = capture::Reader::Open(path);
   if (!reader) return tl::unexpected(reader.error());
-  auto model = trace::Decode(*reader, update);
+  auto model = trace::Decode(*reader, progress.Callback());
   if (!model) return FailIn(path, model.error());
   return Loaded{path, std::move(*reader), std::move(*model)};
 }

@@ -64,13 +64,6 @@ std::string FullName(const trace::Model& model, uint32_t kernel) {
   return model.String(row.demangled != 0 ? row.demangled : row.mangled);
 }
 
-// Kernels that share a short name, instances of a template for one, are told apart by a number.
-bool HasNumber(const Report& report, uint32_t kernel) {
-  const auto& facts = report.loaded.facts().kernels;
-  return kernel < facts.size() &&
-         KernelName(report.loaded.model, kernel).ends_with(fmt::format("#{}", facts[kernel].index));
-}
-
 std::string TrustText(const Report& report) {
   const trace::Model& model = report.loaded.model;
   const trace::Counters& counters = model.counters;
@@ -130,7 +123,8 @@ std::string OverText(const Report& report) {
   return fmt::format("over {}, complete or not{}", used, times);
 }
 
-// What the numbers stand for, of the kernels that the report names.
+// What the numbers stand for, of the kernels that the report names. Instances of a template share
+// a short name.
 std::string NumbersText(const Report& report, std::vector<uint32_t> kernels) {
   const trace::Model& model = report.loaded.model;
   for (uint32_t i = 0; i < model.kernels.size(); ++i) {
@@ -141,7 +135,7 @@ std::string NumbersText(const Report& report, std::vector<uint32_t> kernels) {
   Table table({Align::kLeft, Align::kLeft});
   bool any = false;
   for (const uint32_t kernel : kernels) {
-    if (!HasNumber(report, kernel)) continue;
+    if (kernel == trace::kNoRow || !model.kernels[kernel].numbered) continue;
     table.Row({Printable(KernelName(model, kernel)), Printable(FullName(model, kernel))});
     any = true;
   }

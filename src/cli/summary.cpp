@@ -70,24 +70,15 @@ void Summary::Add(const Loaded& loaded) {
   }
 }
 
-Summary::NamedRanges Summary::LongestRanges() const {
-  NamedRanges longest;
-  std::ranges::copy_if(ranges_, std::back_inserter(longest),
-                       [](const auto& range) { return range.second.count != 0; });
-  std::ranges::stable_sort(longest, std::greater(),
-                           [](const auto& range) { return range.second.total_ns; });
-  longest.resize(std::min(longest.size(), kRangesShown));
-  return longest;
-}
-
-Summary::NamedRanges Summary::OpenRanges() const {
-  NamedRanges open;
-  std::ranges::copy_if(ranges_, std::back_inserter(open),
-                       [](const auto& range) { return range.second.open != 0; });
-  std::ranges::stable_sort(open, std::greater(),
-                           [](const auto& range) { return range.second.open; });
-  open.resize(std::min(open.size(), kRangesShown));
-  return open;
+template <typename Key>
+Summary::NamedRanges Summary::Most(uint64_t Range::* count, Key Range::* key) const {
+  NamedRanges most;
+  std::ranges::copy_if(ranges_, std::back_inserter(most),
+                       [&](const auto& range) { return range.second.*count != 0; });
+  std::ranges::stable_sort(most, std::greater(),
+                           [&](const auto& range) { return range.second.*key; });
+  most.resize(std::min(most.size(), kRangesShown));
+  return most;
 }
 
 std::string Summary::Text() const {

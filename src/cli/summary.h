@@ -17,8 +17,8 @@ class Summary {
   void AddFile(const std::string& path, uint64_t bytes) { files_.push_back({path, bytes}); }
 
   // Kernels, launches, events, the five longest ranges and those that nobody closed, device memory,
-  // files; a line more for each
-  // refusal and each thing that is not as it should be. Aligned; ends with a newline.
+  // files; a line more for each refusal and each thing that is not as it should be. Aligned; ends
+  // with a newline.
   std::string Text() const;
   std::string Json() const;
 
@@ -39,8 +39,11 @@ class Summary {
   };
 
   using NamedRanges = std::vector<std::pair<std::string, Range>>;
-  NamedRanges LongestRanges() const;
-  NamedRanges OpenRanges() const;  // the most frequent ones
+  // The first few by `key`, of those of which `count` is not 0.
+  template <typename Key>
+  NamedRanges Most(uint64_t Range::* count, Key Range::* key) const;
+  NamedRanges LongestRanges() const { return Most(&Range::count, &Range::total_ns); }
+  NamedRanges OpenRanges() const { return Most(&Range::open, &Range::open); }
 
   std::vector<std::string> devices_;  // each once
   bool simulated_ = false;            // one of them is software

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/progress.h"
 
 namespace iket::cli {
 
@@ -35,6 +36,10 @@ class Progress {
 
   // Cheap: draws at most ten times a second.
   void Update(uint64_t done, uint64_t total);
+  // Update, for whoever does the work. Must not outlive the bar.
+  iket::Progress Callback() {
+    return [this](uint64_t done, uint64_t total) { Update(done, total); };
+  }
 
  private:
   std::string label_;

@@ -81,8 +81,7 @@ class Maker {
     for (const char* name : {"saxpy", "gemm"}) {
       model_.kernels.push_back({.mangled = String(std::string("_Z") + name),
                                 .demangled = String(std::string("void ") + name + "<int>(int*)"),
-                                .short_name = String(name),
-                                .sites = 5});
+                                .short_name = String(name)});
     }
     model_.kernels.push_back({.mangled = String("_Zbad"),
                               .demangled = String("bad()"),

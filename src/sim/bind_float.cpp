@@ -6,7 +6,6 @@
 #include "sim/compare.h"
 #include "sim/float_operands.h"
 #include "sim/float_ops.h"
-#include "sim/half.h"
 #include "sim/lanes.h"
 #include "sim/mufu.h"
 

@@ -59,12 +59,13 @@ void StateFacts(const capture::Capture& facts, StringInterner& strings, Model& m
   for (size_t i = 0; i < facts.kernels.size(); ++i) {
     const capture::Kernel& from = facts.kernels[i];
     std::string& name = short_names[i];
-    if (kernels_of_name[name] > 1) name += fmt::format("#{}", from.index);
+    const bool numbered = kernels_of_name[name] > 1;
+    if (numbered) name += fmt::format("#{}", from.index);
     model.kernels.push_back({.mangled = strings.Intern(from.mangled_name),
                              .demangled = strings.Intern(from.demangled_name),
                              .short_name = strings.Intern(name),
-                             .refusal = strings.Intern(from.refusal),
-                             .sites = from.sites - std::min(from.sites, from.sites_refused)});
+                             .numbered = numbered,
+                             .refusal = strings.Intern(from.refusal)});
   }
 
   const capture::Damage& damage = facts.damage;

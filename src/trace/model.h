@@ -65,8 +65,8 @@ struct Kernel {
   StringId mangled = 0;
   StringId demangled = 0;   // in full
   StringId short_name = 0;  // unique among the capture's kernels, fit for a label
+  bool numbered = false;    // short_name ends in its number, #3: others are called the same
   StringId refusal = 0;     // why nothing was recorded for it; "" if it was
-  uint32_t sites = 0;       // marks in its code that record
 };
 
 struct Declaration {

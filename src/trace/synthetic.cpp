@@ -41,8 +41,7 @@ uint32_t SyntheticGpu::AddKernel(std::string_view name) {
                             .image = 0,
                             .mangled_name = std::string(name),
                             .demangled_name = std::string(name) + "(float*)",
-                            .state = capture::KernelState::kPatched,
-                            .sites = 4});
+                            .state = capture::KernelState::kPatched});
   return number;
 }
 
