@@ -16,17 +16,9 @@
 #include <cstdio>
 #include <cstring>
 
-namespace {
+#include "../good.h"
 
-// False after it has said what failed.
-bool Good(CUresult result, const char* call) {
-  if (result == CUDA_SUCCESS) return true;
-  const char* name = nullptr;
-  if (cuGetErrorName(result, &name) != CUDA_SUCCESS) name = "an unknown error";
-  std::printf("%s: %s\n", call, name);
-  return false;
-}
-#define GOOD(call) Good(call, #call)
+namespace {
 
 constexpr unsigned kCtas = 2, kThreads = 64;
 

@@ -18,17 +18,12 @@
 #include <thread>
 #include <vector>
 
+#include "../good.h"
+
 namespace {
 
 constexpr int kThreads = 8, kRounds = 6, kLaunches = 5;
 constexpr int kCtas = 2, kThreadsOfCta = 64;
-
-bool Good(CUresult result, const char* call) {
-  if (result == CUDA_SUCCESS) return true;
-  std::printf("%s: error %d\n", call, static_cast<int>(result));
-  return false;
-}
-#define GOOD(call) Good(call, #call)
 
 struct Loaded {
   CUmodule module = nullptr;

@@ -17,18 +17,7 @@ all_steps=(where oracle corpus examples events ctas launches gemm sanitizer)
 steps=("$@")
 ((${#steps[@]})) || steps=("${all_steps[@]}")
 
-find_tree() {
-  local folder
-  for folder in "${IKET_TREE:-}" "$here/../.." "$here/.." "$here/../../build/release"; do
-    if [[ -n $folder && -x $folder/bin/iket ]]; then
-      (cd "$folder" && pwd)
-      return
-    fi
-  done
-  echo "first-light: no bin/iket near $here; set IKET_TREE" >&2
-  exit 2
-}
-tree=$(find_tree) || exit 2
+source "$here/tree.sh"
 iket=$tree/bin/iket
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

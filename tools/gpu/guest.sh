@@ -19,18 +19,7 @@ out=${1:?usage: guest.sh [--device sim] OUT [NAME...]}
 shift
 mkdir -p "$out" && out=$(cd "$out" && pwd) || exit 2
 
-find_tree() {
-  local folder
-  for folder in "${IKET_TREE:-}" "$here/../.." "$here/.." "$here/../../build/release"; do
-    if [[ -n $folder && -x $folder/bin/iket ]]; then
-      (cd "$folder" && pwd)
-      return
-    fi
-  done
-  echo "guest: no bin/iket near $here; set IKET_TREE" >&2
-  exit 2
-}
-tree=$(find_tree) || exit 2
+source "$here/tree.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 jobs=$(($(nproc) < 4 ? $(nproc) : 4))

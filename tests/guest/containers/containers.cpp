@@ -22,6 +22,9 @@
 #include <string>
 #include <vector>
 
+#include "../../good.h"
+#include "expected.h"
+
 // As nvcc embeds code. CONTAINER_NOTE is what iket.cuh adds where marks are compiled.
 asm(".pushsection .nv_fatbin,\"a\"\n\t.balign 8\n"
     "kEmbeddedFatbin:\n\t.incbin \"" CONTAINER_EMBEDDED "\"\n\t.balign 8\n\t.popsection");
@@ -39,30 +42,6 @@ struct Wrapper {
   const void* extra = nullptr;
 };
 Wrapper g_embedded{.fatbin = kEmbeddedFatbin};
-
-// What came out of the kernel, and whether it is what it computes.
-bool Say(const std::vector<unsigned>& values) {
-  unsigned sum = 0;
-  bool right = true;
-  for (unsigned i = 0; i < values.size(); ++i) {
-    unsigned expected = i;
-    for (unsigned k = 0; k < 10; ++k) expected = expected * 1664525u + 1013904223u;
-    right = right && values[i] == expected;
-    sum = sum * 31 + values[i];
-  }
-  std::printf("256 values, %08x, %s\n", sum, right ? "ok" : "wrong");
-  return right;
-}
-
-// False after it has said what failed.
-bool Good(CUresult result, const char* call) {
-  if (result == CUDA_SUCCESS) return true;
-  const char* name = nullptr;
-  if (cuGetErrorName(result, &name) != CUDA_SUCCESS) name = "an unknown error";
-  std::printf("%s: %s\n", call, name);
-  return false;
-}
-#define GOOD(call) Good(call, #call)
 
 // Ends with a NUL, as PTX must.
 std::string Contents(const char* path) {
@@ -136,7 +115,7 @@ bool Run(CUfunction function) {
       !GOOD(cuMemcpyDtoH(values.data(), out, bytes))) {
     return false;
   }
-  return Say(values);
+  return SayValues(values);
 }
 
 bool LoadAndRun(const std::string& way, const char* path, const std::vector<std::string>& images) {

@@ -6,20 +6,10 @@
 
 #include <cstring>
 
+#include "../../good.h"
 #include "shape_main.h"
 
-namespace {
-
-bool Good(CUresult result, const char* call) {
-  if (result == CUDA_SUCCESS) return true;
-  const char* name = "an unknown error";
-  cuGetErrorName(result, &name);
-  std::printf("%s: %s\n", call, name);
-  return false;
-}
-#define GOOD(call) Good(call, #call)
-
-}  // namespace
+namespace {}  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
