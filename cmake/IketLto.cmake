@@ -3,8 +3,7 @@
 #
 # IKET_NVVM      folder that has lib64/libnvvm.so
 # IKET_NVCC_LTO  nvcc whose nvlink finds it
-get_filename_component(iket_toolkit "${IKET_NVCC}" DIRECTORY)
-get_filename_component(iket_toolkit "${iket_toolkit}" DIRECTORY)
+set(iket_toolkit "${IKET_CUDA_ROOT}")
 find_file(iket_libnvvm NAMES libnvvm.so libnvvm.so.4 REQUIRED NO_CACHE NO_DEFAULT_PATH
           PATHS "${iket_toolkit}/nvvm/lib64" "${IKET_CUDA_LIB}" "${iket_toolkit}/lib64" "${iket_toolkit}/lib")
 set(IKET_NVVM "${iket_toolkit}/nvvm")

@@ -1,6 +1,7 @@
 # The CUDA compiler and the tools that tests use, as cache variables:
 #
 #   IKET_NVCC          from PATH, CUDA_HOME, /usr/local/cuda, else what tools/setup installed
+#   IKET_CUDA_ROOT     the folder of its toolkit, links and wrapper scripts followed
 #   IKET_CUDA_INCLUDE  its include folder (cuda.h; needed to build, never to run)
 #   IKET_CUDA_LIB      its library folder (libcudart_static.a)
 #   IKET_NVDISASM      of tests only: the referee for machine code; pinned, from tools/setup
@@ -36,14 +37,14 @@ if(NOT IKET_NVCC)
 endif()
 foreach(nvcc IN LISTS candidates)
   if(EXISTS "${nvcc}")
-    iket_cuda_root(cuda "${nvcc}")
-    if(cuda)
+    iket_cuda_root(IKET_CUDA_ROOT "${nvcc}")
+    if(IKET_CUDA_ROOT)
       set(IKET_NVCC "${nvcc}" CACHE FILEPATH "The CUDA compiler; empty: look for one")
       break()
     endif()
   endif()
 endforeach()
-if(NOT cuda)
+if(NOT IKET_CUDA_ROOT)
   message(FATAL_ERROR "No CUDA compiler among '${candidates}' runs: run tools/setup, which installs "
                       "what is missing (or set IKET_NVCC)")
 endif()
@@ -59,6 +60,6 @@ foreach(tool IN ITEMS NVDISASM CUOBJDUMP PYTHON)
 endforeach()
 
 find_path(IKET_CUDA_INCLUDE cuda.h REQUIRED NO_DEFAULT_PATH
-          PATHS "${cuda}/include" "${cuda}/targets/x86_64-linux/include")
+          PATHS "${IKET_CUDA_ROOT}/include" "${IKET_CUDA_ROOT}/targets/x86_64-linux/include")
 find_path(IKET_CUDA_LIB libcudart_static.a REQUIRED NO_DEFAULT_PATH
-          PATHS "${cuda}/lib64" "${cuda}/lib" "${cuda}/targets/x86_64-linux/lib")
+          PATHS "${IKET_CUDA_ROOT}/lib64" "${IKET_CUDA_ROOT}/lib" "${IKET_CUDA_ROOT}/targets/x86_64-linux/lib")
