@@ -1,6 +1,6 @@
 # Third-party libraries, one target each; a room names those that it uses in its DEPS.
 #
-#   fmt::fmt-header-only  CLI11::CLI11  iket::expected  iket::json  iket::deflate  iket::zlib  iket::zstd  iket::lz4
+#   iket::fmt  CLI11::CLI11  iket::expected  iket::json  iket::deflate  iket::zlib  iket::zstd  iket::lz4
 #
 # The compressors are the static archives, since programs of iket depend on glibc alone.
 # tools/setup installs all of them.
@@ -38,3 +38,15 @@ find_path(IKET_JSON_INCLUDE nlohmann/json.hpp REQUIRED)
 mark_as_advanced(IKET_JSON_INCLUDE)
 add_library(iket::json INTERFACE IMPORTED GLOBAL)
 target_include_directories(iket::json SYSTEM INTERFACE "${IKET_JSON_INCLUDE}")
+
+# Compiled once where fmt_once.cpp knows what that takes, else by every source that includes it.
+if(fmt_VERSION MATCHES "^9\\.")
+  add_library(iket_fmt STATIC "${CMAKE_CURRENT_LIST_DIR}/fmt_once.cpp")
+  get_target_property(iket_fmt_include fmt::fmt-header-only INTERFACE_INCLUDE_DIRECTORIES)
+  target_include_directories(iket_fmt SYSTEM PUBLIC "${iket_fmt_include}")
+  target_compile_features(iket_fmt PUBLIC cxx_std_20)
+  set_target_properties(iket_fmt PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  add_library(iket::fmt ALIAS iket_fmt)
+else()
+  add_library(iket::fmt ALIAS fmt::fmt-header-only)
+endif()
