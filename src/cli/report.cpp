@@ -1,10 +1,12 @@
-// iket report: first what can be trusted, then how long things took.
+// iket report: first what can be trusted, then what warps did that never ended, then how long
+// things took.
 #include <algorithm>
 #include <memory>
 #include <vector>
 
 #include "cli/command.h"
 #include "cli/load.h"
+#include "cli/standstill_text.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "export/json_writer.h"
@@ -240,6 +242,7 @@ std::string ReportJson(const Report& report) {
     auto object = json.Object();
     json.Member("file", report.loaded.path);
     WriteTrust(json, report);
+    WriteStandstill(json, model);
     json.Member("statistics_over", report.over_all ? "all" : "complete");
     json.Member("launches_used", report.statistics.launches_used);
     json.Member("launches_left_out", report.statistics.launches_left_out);
@@ -275,7 +278,8 @@ Result<int> RunReport(const Options& options) {
   report.over_all = options.all || report.launches.complete == 0;
   report.statistics = trace::Summarize(loaded->model, {.all_launches = report.over_all});
   report.clocks = SummarizeClocks(loaded->model);
-  Print(options.json ? ReportJson(report) + "\n" : TrustText(report) + StatisticsText(report));
+  Print(options.json ? ReportJson(report) + "\n"
+                     : TrustText(report) + StandstillText(*loaded) + StatisticsText(report));
   return ReadCode(*loaded);
 }
 

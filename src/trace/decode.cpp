@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -27,7 +28,8 @@ constexpr uint64_t kWarpsMade = 80;
 
 class Decoding {
  public:
-  explicit Decoding(const capture::Capture& facts) : facts_(facts), strings_(model_.strings) {}
+  Decoding(const capture::Capture& facts, int64_t read_host_ns)
+      : facts_(facts), read_host_ns_(read_host_ns), strings_(model_.strings) {}
 
   Result<Model> Run(std::vector<RingStream> streams, const Progress& progress) {
     StateFacts(facts_, strings_, model_);
@@ -47,6 +49,7 @@ class Decoding {
     if (progress) progress(kWarpsMade, 100);
     PairRanges(model_);
     SummarizeLaunches();
+    PlaceReading();
     if (progress) progress(100, 100);
     return std::move(model_);
   }
@@ -314,7 +317,20 @@ class Decoding {
     }
   }
 
+  // Model::read_ns.
+  void PlaceReading() {
+    if (read_host_ns_ == 0) return;
+    std::optional<double> latest_origin;  // trace time 0 on the host's clock
+    for (const Launch& launch : model_.launches) {
+      if (launch.host_ns == 0 || launch.warps_begun == 0) continue;
+      const double origin = static_cast<double>(launch.host_ns) - launch.first_ns;
+      latest_origin = std::max(latest_origin.value_or(origin), origin);
+    }
+    if (latest_origin) model_.read_ns = static_cast<double>(read_host_ns_) - *latest_origin;
+  }
+
   const capture::Capture& facts_;
+  int64_t read_host_ns_;
   Model model_;
   StringInterner strings_;
   LaunchLog log_{facts_};
@@ -334,7 +350,7 @@ Result<Model> Decoder::Finish(const Progress& progress) {
     const capture::Context* context = facts_.FindContext(index);
     return context == nullptr ? 0 : context->ring_bytes;
   });
-  return Decoding(facts_).Run(std::move(streams), progress);
+  return Decoding(facts_, read_host_ns_).Run(std::move(streams), progress);
 }
 
 Result<Model> Decode(const capture::Reader& reader, const Progress& progress) {

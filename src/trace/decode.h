@@ -7,6 +7,9 @@
 // an event, 44 a range).
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+
 #include "base/error.h"
 #include "base/progress.h"
 #include "capture/reader.h"
@@ -21,12 +24,16 @@ class Decoder {
   // `facts` must outlive the decoder.
   explicit Decoder(const capture::Capture& facts) : facts_(facts) {}
 
-  void Add(const capture::RingBlock& block) { rings_.Add(block); }
+  void Add(const capture::RingBlock& block) {
+    rings_.Add(block);
+    read_host_ns_ = std::max(read_host_ns_, block.moment.begin_ns);
+  }
   Result<Model> Finish(const Progress& progress = {});
 
  private:
   const capture::Capture& facts_;
   RingCollector rings_;
+  int64_t read_host_ns_ = 0;
 };
 
 // All of it: reads the rings of the capture, decodes, aligns clocks, pairs ranges.

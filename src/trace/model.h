@@ -14,6 +14,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -218,6 +219,10 @@ struct Model {
   std::vector<SmClock> clocks;  // see Device::first_clock
   Counters counters;
   uint64_t origin_ns = 0;  // %globaltimer at trace time 0
+  // When the rings were read, the last time, on the trace's own axis: the host's clock joined to
+  // the GPU's by the launch that began soonest after its call, so late by that launch's
+  // microseconds. Nothing where no launch is known to the host.
+  std::optional<double> read_ns;
   uint32_t process_id = 0;
   StringId command = 0;  // the command line of the process, arguments separated by spaces
   StringId host = 0;
