@@ -33,7 +33,7 @@ Standing StandingOf(const Model& model, uint32_t warp) {
   const uint32_t first = model.warps.first_range[warp];
   const uint32_t end = first + model.warps.range_count[warp];
   for (uint32_t i = first; i < end; ++i) {
-    if ((ranges.flags[i] & trace::kRangeUnclosed) != 0) {
+    if ((ranges.flags[i] & (trace::kRangeUnclosed | trace::kRangeCut)) == trace::kRangeUnclosed) {
       standing.state.open.push_back(ranges.declaration[i]);
     }
   }
@@ -78,7 +78,8 @@ class Launch {
     }
     group.first_ns = std::min(group.first_ns, moment);
     group.last_ns = std::max(group.last_ns, moment);
-    group.may_be_deeper |= (warps.flags[warp] & trace::kWarpBeginMissing) != 0;
+    group.may_be_deeper |=
+        (warps.flags[warp] & (trace::kWarpBeginMissing | trace::kWarpHoled)) != 0;
     group.warps.push_back(warp);
     if (HasPayload(group.last_event)) group.payloads.push_back(standing.payload);
   }

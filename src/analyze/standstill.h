@@ -24,7 +24,8 @@ struct StandstillGroup {
   bool last_closes = false;
   std::vector<uint32_t> warps;  // rows of Model::warps, ascending: by CTA, then warp
 
-  // Some of these warps overwrote their begin: they may have further ranges open, around these.
+  // Some of these warps overwrote their begin or records behind it: they may have further ranges
+  // open, around these.
   bool may_be_deeper = false;
   // The payload of `last_event`, if its declaration has one: a value a warp, in their order.
   std::vector<uint64_t> payloads;

@@ -143,6 +143,7 @@ std::optional<RingBlock> DecodeRings(UntrustedBytes payload) {
   RingBlock block;
   block.moment = {.context = head.context,
                   .live = (head.flags & wire::kRingLive) != 0,
+                  .settled = (head.flags & wire::kRingSettled) != 0,
                   .number = head.moment,
                   .begin_ns = head.begin_ns};
   block.last_of_moment = (head.flags & wire::kRingLastOfMoment) != 0;

@@ -95,6 +95,7 @@ std::vector<std::byte> EncodeRings(const RingMoment& moment, bool last_of_moment
                                       .reserved = 0},
                             .context = moment.context,
                             .flags = (moment.live ? wire::kRingLive : 0u) |
+                                     (moment.settled ? wire::kRingSettled : 0u) |
                                      (last_of_moment ? wire::kRingLastOfMoment : 0u),
                             .moment = moment.number,
                             .begin_ns = moment.begin_ns,

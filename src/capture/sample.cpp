@@ -289,7 +289,7 @@ Sample RandomSample(std::mt19937_64& random) {
     note = {static_cast<Severity>(draw.Below(256)), draw.I32(), draw.I64(), draw.String()};
   });
   sample.moments = draw.Some<SampleMoment>(3, [&](SampleMoment& moment, uint32_t number) {
-    moment.moment = {draw.U32(), draw.Coin(), number, draw.I64()};
+    moment.moment = {draw.U32(), draw.Coin(), draw.Coin(), number, draw.I64()};
     moment.rings = draw.Some<SampleRing>(
         40, [&](SampleRing& ring, uint32_t index) { ring = RandomRing(draw, index); });
   });

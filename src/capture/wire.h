@@ -106,6 +106,7 @@ struct RingHead {
 static_assert(sizeof(RingHead) == 48);
 inline constexpr uint32_t kRingLive = 1;
 inline constexpr uint32_t kRingLastOfMoment = 2;
+inline constexpr uint32_t kRingSettled = 4;
 
 struct RingEntry {
   uint32_t ring;

@@ -48,6 +48,7 @@ int Main(int argc, char** argv) {
   AddReport(app, run);
   AddInfo(app, run);
   AddCheck(app, run);
+  AddSnapshot(app, run);
   AddDoctor(app, run);
   AddConfig(app, run);
 
@@ -57,10 +58,11 @@ int Main(int argc, char** argv) {
       !std::ranges::any_of(app.get_subcommands(nullptr), [&](const CLI::App* command) {
         return command->get_name() == words.front();
       })) {
-    PrintError(fmt::format(
-        "unknown command '{}': there are profile, export, report, info, check, doctor and config; "
-        "see iket --help",
-        words.front()));
+    PrintError(
+        fmt::format("unknown command '{}': there are profile, export, report, info, check, "
+                    "snapshot, doctor and config; "
+                    "see iket --help",
+                    words.front()));
     return kExitUsage;
   }
   if (const int code = Parse(app, std::move(words)); code >= 0) return code;

@@ -14,7 +14,8 @@
 #include "cli/command.h"
 #include "cli/terminal.h"
 #include "export/json_writer.h"
-#include "supervisor/supervise.h"
+#include "supervisor/gpus.h"
+#include "supervisor/installation.h"
 
 namespace iket::cli {
 namespace {

@@ -19,7 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "iket_pid_0x";
-constexpr std::array<std::string_view, 3> kExtensions = {".iketcap", ".iketcap.part", ".launches"};
+constexpr std::array<std::string_view, 4> kExtensions = {".iketcap", ".iketcap.part",
+                                                         ".iketcap.tmp", ".launches"};
 
 // What was made of a capture goes with it: beside a new one it would be another run's.
 bool IsExport(std::string_view extension) {
@@ -137,7 +138,12 @@ bool IsOurFile(std::string_view name) {
   if (!name.starts_with(kPrefix)) return false;
   name.remove_prefix(kPrefix.size());
   const size_t digits = std::min(name.find_first_not_of("0123456789abcdef"), name.size());
-  const std::string_view extension = name.substr(digits);
+  std::string_view extension = name.substr(digits);
+  constexpr std::string_view kSnapshot = "_snapshot";
+  if (extension.starts_with(kSnapshot)) {
+    extension.remove_prefix(kSnapshot.size());
+    extension.remove_prefix(std::min(extension.find_first_not_of("0123456789"), extension.size()));
+  }
   if (digits == 0 || extension.empty()) return false;
   return std::ranges::find(kExtensions, extension) != kExtensions.end() || IsExport(extension);
 }

@@ -21,7 +21,8 @@ Result<std::string> ExpandPattern(const std::string& pattern);
 // for this process until it ends. Errors: kUsage (foreign, or in use), kSystem.
 Result<void> PrepareOutputFolder(const std::string& path, bool clobber);
 
-// True for names of files that we make: iket_pid_0x1f3.iketcap, and its exports in any format.
+// True for names of files that we make: iket_pid_0x1f3.iketcap, snapshots
+// (iket_pid_0x1f3_snapshot1), and the exports of both in any format.
 bool IsOurFile(std::string_view name);
 
 }  // namespace iket::cli

@@ -1,5 +1,6 @@
 // iket profile: runs a program, records its marks, and leaves files and ten lines.
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <sstream>
@@ -13,6 +14,9 @@
 #include "cli/terminal.h"
 #include "export/formats.h"
 #include "ring/layout.h"
+#include "supervisor/command.h"
+#include "supervisor/gpus.h"
+#include "supervisor/installation.h"
 #include "supervisor/supervise.h"
 
 namespace iket::cli {
@@ -23,6 +27,8 @@ struct Options {
   bool clobber = false;
   std::string exports = "pftrace";  // formats, separated by commas
   uint64_t ring_bytes = 32 << 10;
+  std::string overflow = "keep-last";
+  double hang = 0;  // seconds
   std::string device = "gpu";
   bool json = false;
 };
@@ -86,6 +92,10 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
   run.command = program;
   run.output_folder = *folder;
   run.ring_bytes = options.ring_bytes;
+  run.stream = options.overflow == "stream";
+  run.hang = std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(options.hang));
+  run.say = [](const std::string& text) { PrintWarning(text); };
   if (options.device == "sim") {
     auto driver = supervisor::FindSoftwareDevice();
     if (!driver) return FailIn("--device sim", driver.error());
@@ -106,7 +116,11 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
     ++recorded;
     code = std::max(code, file_code);
   }
-  if (outcome->captures.empty()) {
+  for (const std::string& snapshot : outcome->snapshots) {
+    summary.AddFile(snapshot, FileBytes(snapshot));
+  }
+  // Where a process had code to trace, what went wrong was said above.
+  if (outcome->captures.empty() && !outcome->guests) {
     std::string why = supervisor::WhyNoGpu(run.driver);
     if (why.empty()) {
       why =
@@ -163,6 +177,19 @@ void AddProfile(CLI::App& app, Run& run, const std::vector<std::string>& program
          "the rings in the L2 cache")
       ->type_name("SIZE")
       ->transform(CLI::AsSizeValue(false).description(""))
+      ->capture_default_str();
+  sub->add_option(
+         "--overflow", options->overflow,
+         "What happens when a ring is full: keep-last overwrites the oldest records; stream "
+         "empties the rings while kernels run, and counts what it could not keep up with")
+      ->type_name("HOW")
+      ->check(CLI::IsMember({"keep-last", "stream"}).description(""))
+      ->capture_default_str();
+  sub->add_option("--hang", options->hang,
+                  "Take a snapshot when warps are running and nothing was recorded for so many "
+                  "seconds; 0: never. iket snapshot PID takes one at any time")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, 1e6).description(""))
       ->capture_default_str();
   sub->add_option("--device", options->device,
                   "gpu, or sim: a software device that runs sm_90 code of driver-API programs")

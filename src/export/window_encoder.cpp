@@ -101,6 +101,7 @@ std::string StateOf(uint8_t flags) {
   add(trace::kWarpWrapGap, "clock may have wrapped");
   add(trace::kWarpPartialExit, "lanes left early");
   add(trace::kWarpOrphan, "identity lost");
+  add(trace::kWarpHoled, "middle overwritten in part");
   return state;
 }
 

@@ -54,22 +54,19 @@ Result<void> CopyAccount(const capture::Reader& account, capture::Writer& writer
   return result;
 }
 
-}  // namespace
+std::string TemporaryPath(const std::string& path) { return path + ".tmp"; }
 
-int64_t NowNs() { return Now(CLOCK_MONOTONIC); }
-int64_t NowRealtimeNs() { return Now(CLOCK_REALTIME); }
-
-Result<FinishedCapture> FinishCapture(const std::string& folder, uint32_t pid, const Ending& ending,
-                                      const AppendRings& append_rings) {
-  const std::string part = SessionPath(folder, pid, kSuffixPart);
-  const std::string launches_path = SessionPath(folder, pid, kSuffixLaunches);
-  const std::string path = SessionPath(folder, pid, kSuffixCapture);
-  const std::string temporary = path + ".tmp";
-
-  auto account = capture::Reader::Open(part);
+Result<FinishedCapture> Join(const std::string& folder, uint32_t pid, const std::string& path,
+                             const Ending* ending, const AppendRings& append_rings,
+                             std::optional<capture::Writer> begun) {
+  auto account = capture::Reader::Open(SessionPath(folder, pid, kSuffixPart));
   if (!account) return tl::unexpected(account.error());
-  auto writer = capture::Writer::Create(temporary);
-  if (!writer) return tl::unexpected(writer.error());
+  if (!begun) {
+    auto writer = capture::Writer::Create(TemporaryPath(path));
+    if (!writer) return tl::unexpected(writer.error());
+    begun = std::move(*writer);
+  }
+  capture::Writer& writer = *begun;
 
   // A full disk fails the first call that meets it and is counted by the writer from then on: what
   // can be written still is, so errors are kept and the work goes on.
@@ -80,38 +77,63 @@ Result<FinishedCapture> FinishCapture(const std::string& folder, uint32_t pid, c
 
   capture::Session session;
   if (!account->capture().sessions.empty()) session = account->capture().sessions.front();
-  session.ended = true;
   for (const capture::Device& device : account->capture().devices) {
     session.software_device |= device.simulated;
   }
-  session.exit_status = ending.exit_status;
-  session.signal = ending.signal;
-  session.end_ns = ending.end_ns;
-  session.end_realtime_ns = ending.end_realtime_ns;
-  keep(writer->Append(session));
-  keep(CopyAccount(*account, *writer));
-  if (auto log = LaunchLog::Open(launches_path)) {
+  if (ending != nullptr) {
+    session.ended = true;
+    session.exit_status = ending->exit_status;
+    session.signal = ending->signal;
+    session.end_ns = ending->end_ns;
+    session.end_realtime_ns = ending->end_realtime_ns;
+  }
+  keep(writer.Append(session));
+  keep(CopyAccount(*account, writer));
+  if (auto log = LaunchLog::Open(SessionPath(folder, pid, kSuffixLaunches))) {
     const auto launches = log->Launches();
-    if (!launches.empty()) keep(writer->Append(std::span(launches)));
+    if (!launches.empty()) keep(writer.Append(std::span(launches)));
     if (log->lost() > 0) {
-      keep(
-          writer->Append(capture::Counter{"launches that found the launch log full", log->lost()}));
+      keep(writer.Append(capture::Counter{"launches that found the launch log full", log->lost()}));
     }
   } else {
-    keep(writer->Append(capture::Note{.severity = capture::Severity::kWarning,
-                                      .text = "no launch log: " + log.error().message}));
+    keep(writer.Append(capture::Note{.severity = capture::Severity::kWarning,
+                                     .text = "no launch log: " + log.error().message}));
   }
-  keep(append_rings(*writer));
-  keep(writer->Finish());
+  keep(append_rings(writer));
+  keep(writer.Finish());
 
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
-    return Fail(ErrorKind::kSystem, "{}: cannot rename to {}: {}", temporary, path,
+  if (std::rename(TemporaryPath(path).c_str(), path.c_str()) != 0) {
+    return Fail(ErrorKind::kSystem, "{}: cannot rename to {}: {}", TemporaryPath(path), path,
                 std::strerror(errno));
   }
-  unlink(part.c_str());
-  unlink(launches_path.c_str());
   return FinishedCapture{.path = path,
                          .incomplete = first_error ? std::string() : first_error.error().message};
+}
+
+}  // namespace
+
+int64_t NowNs() { return Now(CLOCK_MONOTONIC); }
+int64_t NowRealtimeNs() { return Now(CLOCK_REALTIME); }
+
+Result<FinishedCapture> FinishCapture(const std::string& folder, uint32_t pid, const Ending& ending,
+                                      const AppendRings& append_rings,
+                                      std::optional<capture::Writer> begun) {
+  auto finished = Join(folder, pid, SessionPath(folder, pid, kSuffixCapture), &ending, append_rings,
+                       std::move(begun));
+  if (!finished) return finished;
+  unlink(SessionPath(folder, pid, kSuffixPart).c_str());
+  unlink(SessionPath(folder, pid, kSuffixLaunches).c_str());
+  return finished;
+}
+
+Result<FinishedCapture> WriteSnapshot(const std::string& folder, uint32_t pid,
+                                      const std::string& path, const AppendRings& append_rings) {
+  return Join(folder, pid, path, nullptr, append_rings, std::nullopt);
+}
+
+Result<capture::Writer> BeginCapture(const std::string& folder, uint32_t pid) {
+  return capture::Writer::Create(TemporaryPath(SessionPath(folder, pid, kSuffixCapture)),
+                                 {.compression_level = 0});
 }
 
 }  // namespace iket::session

@@ -3,11 +3,12 @@
 // A guest writes its own account (`.iketcap.part`: device, images, kernels, declarations, contexts,
 // notes, and rings that it drained itself) and a launch log. Whoever finishes the session, its
 // supervisor or the guest itself, joins them with the rings it read into `.iketcap`, and removes
-// the two. The file appears under its final name only when it is whole.
+// the two. Files appear under their final name only when they are whole.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
@@ -30,9 +31,20 @@ struct FinishedCapture {
   std::string incomplete;  // why not all of it could be written (a full disk); empty if it was
 };
 
-// Errors: kBadInput (no account, or a broken one), kSystem (nothing could be written).
+// Errors: kBadInput (no account, or a broken one), kSystem (nothing could be written). `begun`: a
+// writer of BeginCapture() that holds rings already.
 Result<FinishedCapture> FinishCapture(const std::string& folder, uint32_t pid, const Ending& ending,
-                                      const AppendRings& append_rings);
+                                      const AppendRings& append_rings,
+                                      std::optional<capture::Writer> begun = std::nullopt);
+
+// The capture of a process that goes on: what it has left so far, in a file of its own at `path`.
+// Account and launch log stay. Errors as above.
+Result<FinishedCapture> WriteSnapshot(const std::string& folder, uint32_t pid,
+                                      const std::string& path, const AppendRings& append_rings);
+
+// Begins the final capture of a process while it runs, for rings that are read meanwhile. Nothing
+// is packed: who has that much to write has no time for it. Error: kSystem.
+Result<capture::Writer> BeginCapture(const std::string& folder, uint32_t pid);
 
 int64_t NowNs();          // CLOCK_MONOTONIC
 int64_t NowRealtimeNs();  // CLOCK_REALTIME

@@ -53,6 +53,7 @@ struct Span {
   std::byte* host = nullptr;  // of address `low`; null: take the lanes one by one
   uint64_t low = 0;
   bool consecutive = false;  // all 32 lanes, each behind the one before
+  bool same = false;         // one word for all of them
 };
 template <Space kSpace>
 std::byte* Piece(Warp& warp, uint64_t low, uint64_t size, bool write) {
@@ -70,7 +71,7 @@ Span SpanOf(Warp& warp, uint64_t (&addresses)[kLanes], uint32_t size, bool write
     uint64_t apart = first & (size - 1);
     for (uint32_t i = 0; i < kLanes; ++i) apart |= addresses[i] ^ (first + uint64_t{i} * size);
     if (apart == 0) {
-      return {Piece<kSpace>(warp, first, uint64_t{kLanes} * size, write), first, true};
+      return {Piece<kSpace>(warp, first, uint64_t{kLanes} * size, write), first, true, false};
     }
   }
   // Lanes that do not execute are where the first one is: harmless to read.
@@ -83,7 +84,7 @@ Span SpanOf(Warp& warp, uint64_t (&addresses)[kLanes], uint32_t size, bool write
     all |= address;
   }
   if ((all & (size - 1)) != 0 || high - low >= kWindowBytes) return {};
-  return {Piece<kSpace>(warp, low, high - low + size, write), low, false};
+  return {Piece<kSpace>(warp, low, high - low + size, write), low, false, low == high};
 }
 
 // A lane's bytes as the words of its registers.
@@ -108,6 +109,16 @@ void Load(Warp& warp, const Op& op) {
   AddressesOf<kSpace>(warp, op, 32, addresses);
   uint32_t* const d = warp.Row(op.d);
   const Span span = SpanOf<kSpace>(warp, addresses, kSize, false);
+  if (span.host != nullptr && span.same) {
+    // Read once: a host that writes the word meanwhile must not divide the warp.
+    uint32_t words[4];
+    Unpack<kCode>(span.host, words);
+    for (uint32_t mask = warp.exec; mask != 0; mask &= mask - 1) {
+      const auto lane = static_cast<uint32_t>(std::countr_zero(mask));
+      for (uint32_t w = 0; w < kWords; ++w) d[w * kLanes + lane] = words[w];
+    }
+    return;
+  }
   if (span.host != nullptr && warp.exec == kAllLanes) {
     if (span.consecutive && kSize >= 4) {
       const std::byte* const host = span.host;

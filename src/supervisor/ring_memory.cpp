@@ -1,21 +1,18 @@
 #include "supervisor/ring_memory.h"
 
-#include <utility>
 #include <vector>
 
 #include "session/finish.h"
-#include "session/ring_image.h"
 
 namespace iket::supervisor {
-namespace {
 
 // A shareable handle mapped into this process, readable.
-class MappedHandle {
+class RingWindow::Mapping {
  public:
-  explicit MappedHandle(const Driver& driver) : driver_(driver) {}
-  MappedHandle(const MappedHandle&) = delete;
-  MappedHandle& operator=(const MappedHandle&) = delete;
-  ~MappedHandle() {
+  explicit Mapping(const Driver& driver) : driver_(driver) {}
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  ~Mapping() {
     if (mapped_) driver_.MemUnmap(address_, bytes_);
     if (address_ != 0) driver_.MemAddressFree(address_, bytes_);
     if (imported_) driver_.MemRelease(handle_);
@@ -61,64 +58,77 @@ class MappedHandle {
   bool mapped_ = false;
 };
 
-// Our use of the device's primary context.
-class CurrentContext {
- public:
-  CurrentContext(const Driver& driver, CUdevice device) : driver_(driver), device_(device) {}
-  CurrentContext(const CurrentContext&) = delete;
-  CurrentContext& operator=(const CurrentContext&) = delete;
-  ~CurrentContext() {
-    if (retained_) driver_.PrimaryCtxRelease(device_);
-  }
-  Result<void> Enter() {
-    CUcontext context = nullptr;
-    CUresult result = driver_.PrimaryCtxRetain(&context, device_);
-    if (result != CUDA_SUCCESS) return driver_.Failure("cuDevicePrimaryCtxRetain", result);
-    retained_ = true;
-    result = driver_.CtxSetCurrent(context);
-    if (result != CUDA_SUCCESS) return driver_.Failure("cuCtxSetCurrent", result);
-    return {};
-  }
+RingWindow::RingWindow(const Driver& driver) : driver_(driver) {}
 
- private:
-  const Driver& driver_;
-  CUdevice device_;
-  bool retained_ = false;
-};
+RingWindow::~RingWindow() {
+  rings_.reset();
+  table_.reset();
+  if (current_ != nullptr) driver_.PrimaryCtxRelease(device_);
+}
 
-}  // namespace
-
-Result<void> AppendRingMemory(const Driver& driver, const session::RingMemory& untrusted_memory,
-                              bool live, uint64_t moment, capture::Writer& writer) {
+Result<std::unique_ptr<RingWindow>> RingWindow::Open(const Driver& driver,
+                                                     const session::RingMemory& untrusted_memory) {
   const auto layout = ring::MakeLayout(untrusted_memory.ring_bytes, untrusted_memory.sm_count);
   if (!layout) return FailIn("the guest's ring memory", layout.error());
   const auto device = driver.FindDevice(untrusted_memory.device_uuid);
   if (!device) return tl::unexpected(device.error());
-  CurrentContext context(driver, *device);
-  if (auto done = context.Enter(); !done) return done;
-  MappedHandle table(driver);
-  MappedHandle rings(driver);
-  if (auto done = table.Map(*device, untrusted_memory.table, layout->table_bytes()); !done) {
-    return done;
-  }
-  if (auto done = rings.Map(*device, untrusted_memory.rings, layout->rings_bytes()); !done) {
-    return done;
-  }
+  std::unique_ptr<RingWindow> window(new RingWindow(driver));
+  window->layout_ = *layout;
+  window->context_ = untrusted_memory.context;
+  window->device_ = *device;
+  const CUresult result = driver.PrimaryCtxRetain(&window->current_, *device);
+  if (result != CUDA_SUCCESS) return driver.Failure("cuDevicePrimaryCtxRetain", result);
+  if (auto done = window->Enter(); !done) return tl::unexpected(done.error());
+  window->table_ = std::make_unique<Mapping>(driver);
+  window->rings_ = std::make_unique<Mapping>(driver);
+  auto done = window->table_->Map(*device, untrusted_memory.table, layout->table_bytes());
+  if (done) done = window->rings_->Map(*device, untrusted_memory.rings, layout->rings_bytes());
+  if (!done) return tl::unexpected(done.error());
+  return window;
+}
 
-  capture::RingMoment when{.context = untrusted_memory.context,
-                           .live = live,
-                           .number = moment,
-                           .begin_ns = session::NowNs()};
-  std::vector<session::SmRings> memory;
-  const session::WindowCopy copy{
-      .table = [&](void* to, size_t bytes) { return table.Copy(to, 0, bytes); },
-      .rings = [&](void* to, uint64_t offset,
-                   size_t bytes) { return rings.Copy(to, offset, bytes); }};
-  if (auto done = session::ReadRings(
-          *layout, copy, [&memory](session::SmRings read) { memory.push_back(std::move(read)); });
-      !done) {
-    return done;
+Result<void> RingWindow::Enter() const {
+  const CUresult result = driver_.CtxSetCurrent(current_);
+  if (result != CUDA_SUCCESS) return driver_.Failure("cuCtxSetCurrent", result);
+  return {};
+}
+
+session::WindowCopy RingWindow::Copy() const {
+  return {.table = [this](void* to, size_t bytes) { return table_->Copy(to, 0, bytes); },
+          .rings = [this](void* to, uint64_t offset,
+                          size_t bytes) { return rings_->Copy(to, offset, bytes); }};
+}
+
+Result<RingWindow*> RingWindows::Find(const session::RingMemory& untrusted_memory) {
+  if (driver_ == nullptr) driver_ = std::make_unique<Result<Driver>>(Driver::Open(path_));
+  if (!*driver_) return tl::unexpected(driver_->error());
+  const std::pair key(untrusted_memory.pid, untrusted_memory.context);
+  auto found = windows_.find(key);
+  if (found == windows_.end()) {
+    found = windows_.emplace(key, RingWindow::Open(**driver_, untrusted_memory)).first;
   }
+  if (!found->second) return tl::unexpected(found->second.error());
+  RingWindow* const window = found->second->get();
+  if (auto done = window->Enter(); !done) return tl::unexpected(done.error());
+  return window;
+}
+
+void RingWindows::Forget(uint32_t pid) {
+  std::erase_if(windows_, [pid](const auto& entry) {
+    if (entry.first.first != pid) return false;
+    if (entry.second) static_cast<void>((*entry.second)->Enter());
+    return true;
+  });
+}
+
+Result<void> AppendRings(RingWindow& window, bool live, capture::Writer& writer) {
+  const capture::RingMoment when{
+      .context = window.context(), .live = live, .number = 0, .begin_ns = session::NowNs()};
+  std::vector<session::SmRings> memory;
+  auto done = session::ReadRings(window.layout(), window.Copy(), [&memory](session::SmRings read) {
+    memory.push_back(std::move(read));
+  });
+  if (!done) return done;
   std::vector<capture::RingContents> contents;
   for (const session::SmRings& read : memory) {
     contents.insert(contents.end(), read.rings.begin(), read.rings.end());

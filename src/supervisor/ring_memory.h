@@ -1,22 +1,78 @@
-// ring_memory.h: reads the rings of a guest's context from outside.
+// ring_memory.h: reads the ring memory of a guest from this process.
 //
-// Works while the guest runs, after it ended, and after it was killed or its context died of a
-// fault: the handles keep the memory. Cost: a context of our own on the first use (about 0.2 s),
-// then one copy of the rings that were used.
+// Works while the guest runs, after a fault of its kernel, and after its death: the memory lives as
+// long as somebody holds its handles. Maps them here, read-only where the driver can.
+//
+// Cost: the first window of a GPU makes a CUDA context in this process (0.2 s, some hundred MB of
+// device memory); a copy runs at PCIe speed and does not disturb the guest's kernels.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
 
+#include "base/error.h"
 #include "capture/writer.h"
+#include "ring/layout.h"
 #include "session/message.h"
+#include "session/ring_image.h"
 #include "supervisor/driver.h"
 
 namespace iket::supervisor {
 
-// Reads all used rings of a context and appends them as one moment. `live`: the guest still runs.
-// Does not close the descriptors of `memory`. Errors: kSystem (driver), kBadInput (sizes that make
-// no sense), and those of the writer.
-Result<void> AppendRingMemory(const Driver& driver, const session::RingMemory& untrusted_memory,
-                              bool live, uint64_t moment, capture::Writer& writer);
+// The rings of one context of a guest, mapped here. Gone with the window: its context must be
+// current then, as for everything else here, in the calling thread.
+class RingWindow {
+ public:
+  // Errors: kUsage (the guest's numbers make no layout), kSystem.
+  static Result<std::unique_ptr<RingWindow>> Open(const Driver& driver,
+                                                  const session::RingMemory& untrusted_memory);
+  ~RingWindow();
+  RingWindow(const RingWindow&) = delete;
+  RingWindow& operator=(const RingWindow&) = delete;
+
+  const ring::Layout& layout() const { return layout_; }
+  uint32_t context() const { return context_; }
+
+  // Makes the window's CUDA context current in this thread.
+  Result<void> Enter() const;
+  // Copies bytes of it. Refers to this window.
+  session::WindowCopy Copy() const;
+
+ private:
+  class Mapping;
+  explicit RingWindow(const Driver& driver);
+
+  const Driver& driver_;
+  ring::Layout layout_;
+  uint32_t context_ = 0;
+  CUdevice device_ = 0;
+  CUcontext current_ = nullptr;
+  std::unique_ptr<Mapping> table_;
+  std::unique_ptr<Mapping> rings_;
+};
+
+// The windows of all guests, each opened when it is first asked for, and the driver with the first
+// of them. Not for several threads.
+class RingWindows {
+ public:
+  // `driver` as Options::driver.
+  explicit RingWindows(std::string driver) : path_(std::move(driver)) {}
+
+  // With its CUDA context current. What failed once is not tried again.
+  Result<RingWindow*> Find(const session::RingMemory& untrusted_memory);
+  // Unmaps those of a process.
+  void Forget(uint32_t pid);
+
+ private:
+  std::string path_;
+  std::unique_ptr<Result<Driver>> driver_;
+  std::map<std::pair<uint32_t, uint32_t>, Result<std::unique_ptr<RingWindow>>> windows_;
+};
+
+// Appends all used rings of one window, as one moment. `live`: the guest may still be writing.
+Result<void> AppendRings(RingWindow& window, bool live, capture::Writer& writer);
 
 }  // namespace iket::supervisor

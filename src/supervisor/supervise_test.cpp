@@ -17,6 +17,7 @@
 
 #include "capture/reader.h"
 #include "capture/writer.h"
+#include "supervisor/command.h"
 
 namespace iket::supervisor {
 namespace {

@@ -19,11 +19,13 @@ struct Counters {
   uint64_t lost_is_lower_bound = 0;   // rings whose loss is at least what was counted
   uint64_t warps_begin_missing = 0;   // warps whose begin was overwritten
   uint64_t warps_end_missing = 0;     // warps without an end
+  uint64_t warps_holed = 0;           // warps that lost records in their middle
   uint64_t warps_running = 0;         // of these, still running when the rings were read
   uint64_t warps_missing = 0;         // warps that the host's log promises and no ring holds
   uint64_t unmatched_ends = 0;        // closes of a range nobody opened: not explained by a loss
   uint64_t unmatched_ends_lossy = 0;  // the same, in warps whose begin was overwritten
   uint64_t unclosed_ranges = 0;       // ranges still open at their warp's last record
+  uint64_t ranges_cut = 0;            // ranges that were open where such a loss began
   uint64_t crossed_closes = 0;        // closes that jumped over a range of another name
   uint64_t closed_again = 0;          // ends of scoped ranges that other lanes had ended before
   uint64_t launches_unmatched = 0;    // grids on the GPU that the host's log does not explain

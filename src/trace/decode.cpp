@@ -36,7 +36,7 @@ class Decoding {
     const Declarations declarations(facts_.declarations, strings_, model_.declarations);
     if (Result<void> ready = PrepareRings(streams); !ready) return tl::unexpected(ready.error());
 
-    WarpScanner scanner(facts_, declarations, model_.events, spans_, model_.counters);
+    WarpScanner scanner(facts_, declarations, model_.events, model_.holes, spans_, model_.counters);
     for (uint32_t ring = 0; ring < streams.size(); ++ring) {
       model_.rings.suspect[ring] = scanner.Scan(streams[ring], ring) ? 1 : 0;
       if (progress) progress(kScanned * (ring + 1), 100 * streams.size());
@@ -290,6 +290,7 @@ class Decoding {
     launch.warps_begun += begun ? 1 : 0;
     launch.warps_ended += ended ? 1 : 0;
     launch.warps_suspect += suspect ? 1 : 0;
+    launch.warps_holed += (span.flags & kWarpHoled) != 0 ? 1 : 0;
     launch.events_kept += span.event_count;
     Counters& counters = model_.counters;
     counters.warps_begin_missing += begun ? 0 : 1;
@@ -302,7 +303,8 @@ class Decoding {
     for (size_t i = 0; i < spans_.size(); ++i) {
       const WarpSpan& span = spans_[i];
       const bool oldest_of_ring = i == 0 || spans_[i - 1].ring != span.ring;
-      if (oldest_of_ring && (span.flags & kWarpBeginMissing) != 0) {
+      if ((oldest_of_ring && (span.flags & kWarpBeginMissing) != 0) ||
+          (span.flags & kWarpHoled) != 0) {
         model_.launches[launch_of_span_[i]].lost_at_most += model_.rings.lost[span.ring];
       }
     }
@@ -312,7 +314,7 @@ class Decoding {
       if (expected == 0 || launch.warp_count > expected) continue;
       model_.counters.warps_missing += expected - launch.warp_count;
       const bool whole = launch.warps_begun == expected && launch.warps_ended == expected &&
-                         launch.warps_suspect == 0;
+                         launch.warps_suspect == 0 && launch.warps_holed == 0;
       launch.completeness = whole ? Completeness::kComplete : Completeness::kPartial;
     }
   }

@@ -111,10 +111,11 @@ struct Launch {
   uint32_t warps_begun = 0;     // of these, with a kept begin
   uint32_t warps_ended = 0;     // of these, with a kept end
   uint32_t warps_suspect = 0;   // of these, with a flag kWarpSuspect
+  uint32_t warps_holed = 0;     // of these, with a flag kWarpHoled
   uint64_t events_kept = 0;
-  // Records overwritten on rings whose oldest kept warp is one of this launch and lost its begin.
-  // An upper bound: some of them may be of launches before it. 0: nothing of it was overwritten, as
-  // far as its warps are here.
+  // Records overwritten on rings whose oldest kept warp is one of this launch and lost its begin,
+  // or of which a warp of this launch lost its middle. An upper bound: some of them may be of
+  // launches before it. 0: nothing of it was overwritten, as far as its warps are here.
   uint64_t lost_at_most = 0;
   double first_ns = 0;  // earliest and latest kept moment, trace time
   double last_ns = 0;
@@ -129,6 +130,7 @@ enum WarpFlag : uint8_t {
   kWarpWrapGap = 16,      // so long, or silent for so long, that a wrap of a clock may be missed
   kWarpPartialExit = 32,  // some of its lanes left before others
   kWarpOrphan = 64,       // no identity kept: CTA and index are not known (0 and kNoRow)
+  kWarpHoled = 128,       // records in its middle were overwritten: see Model::holes
 };
 
 struct Warps {
@@ -166,6 +168,9 @@ enum RangeFlag : uint8_t {
   // It overlaps another range of its warp without nesting in it (two lane groups of a divergent
   // warp). Both carry the flag. Such ranges must not be drawn as slices of one nested track.
   kRangeCrossed = 2,
+  // With kRangeUnclosed: it was open when a loss in its warp's middle began, where it ends; whether
+  // it was closed then is not known.
+  kRangeCut = 4,
 };
 
 // Ranges of a warp, in the order of their begins. Ranges of one warp and one depth never overlap;
@@ -213,6 +218,9 @@ struct Model {
   Events events;
   Ranges ranges;
   Marks marks;
+  // Events in front of which others of the same warp were overwritten, ascending. What is open on
+  // one side of a hole says nothing of the other.
+  std::vector<uint32_t> holes;
   std::vector<uint32_t> unmatched_ends;  // events that close a range nobody opened, or whose begin
                                          // was overwritten
   Rings rings;

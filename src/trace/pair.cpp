@@ -83,7 +83,13 @@ class Pairing {
     const uint32_t last = first + model_.warps.event_count[warp];
     const uint32_t* declaration = model_.events.declaration.data();
     overflow_ = 0;
+    lossy_ = (model_.warps.flags[warp] & kWarpBeginMissing) != 0;
+    uint32_t hole = NextHole(first, last);
     for (uint32_t event = first; event < last; ++event) {
+      if (event == hole) [[unlikely]] {
+        Cut(event == first ? model_.warps.begin_cycles[warp] : model_.events.cycles[event - 1]);
+        hole = NextHole(event + 1, last);
+      }
       const Meaning meaning = meanings_[declaration[event]];
       switch (meaning.kind) {
         case EventKind::kMark:
@@ -100,22 +106,40 @@ class Pairing {
           if (overflow_ != 0) {
             --overflow_;  // the innermost open range is one of those left out
           } else {
-            CloseRange(warp, event, [](const Open& open) { return !open.scoped; });
+            CloseRange(event, [](const Open& open) { return !open.scoped; });
           }
           break;
         case EventKind::kRangeEnd:
-          CloseRange(warp, event, [name = meaning.name](const Open& open) {
+          CloseRange(event, [name = meaning.name](const Open& open) {
             return open.scoped && open.name == name;
           });
           break;
       }
     }
-    for (const Open& open : std::span(stack_).first(depth_)) {
-      model_.ranges.end_cycles[open.range] = model_.warps.end_cycles[warp];
-      model_.ranges.end_event[open.range] = kNoRow;
-      model_.ranges.flags[open.range] |= kRangeUnclosed;
-    }
     model_.counters.unclosed_ranges += depth_;
+    EndAll(model_.warps.end_cycles[warp], kRangeUnclosed);
+  }
+
+  // The first hole among these events, or kNoRow.
+  uint32_t NextHole(uint32_t first, uint32_t last) const {
+    const auto hole = std::ranges::lower_bound(model_.holes, first);
+    return hole != model_.holes.end() && *hole < last ? *hole : kNoRow;
+  }
+
+  // Records are lost here: what is open may be closed among them, and what they opened is unknown.
+  void Cut(uint64_t cycles) {
+    model_.counters.ranges_cut += depth_;
+    EndAll(cycles, kRangeUnclosed | kRangeCut);
+    overflow_ = 0;
+    lossy_ = true;
+  }
+
+  void EndAll(uint64_t cycles, uint8_t flags) {
+    for (const Open& open : std::span(stack_).first(depth_)) {
+      model_.ranges.end_cycles[open.range] = cycles;
+      model_.ranges.end_event[open.range] = kNoRow;
+      model_.ranges.flags[open.range] |= flags;
+    }
     ForgetClosed();
     depth_ = 0;
     in_order_ = true;
@@ -141,14 +165,13 @@ class Pairing {
   }
 
   template <typename Matches>
-  void CloseRange(uint32_t warp, uint32_t event, Matches&& matches) {
+  void CloseRange(uint32_t event, Matches&& matches) {
     uint32_t at = depth_;
     while (at > 0 && !matches(stack_[at - 1])) --at;
     if (at == 0) {
-      if (CloseAgain(warp, event, matches)) return;
+      if (CloseAgain(event, matches)) return;
       model_.unmatched_ends.push_back(event);
-      const bool lossy = (model_.warps.flags[warp] & kWarpBeginMissing) != 0;
-      ++(lossy ? model_.counters.unmatched_ends_lossy : model_.counters.unmatched_ends);
+      ++(lossy_ ? model_.counters.unmatched_ends_lossy : model_.counters.unmatched_ends);
       return;
     }
     const uint32_t range = stack_[at - 1].range;
@@ -172,8 +195,8 @@ class Pairing {
   // its range: the last of them counts. Where the begin may have been overwritten, the end may be
   // that of another range.
   template <typename Matches>
-  bool CloseAgain(uint32_t warp, uint32_t event, Matches&& matches) {
-    if ((model_.warps.flags[warp] & kWarpBeginMissing) != 0) return false;
+  bool CloseAgain(uint32_t event, Matches&& matches) {
+    if (lossy_) return false;
     for (uint32_t at = closed_count_; at-- > 0;) {
       Closed& closed = closed_[at];
       if (!closed.open.scoped || !matches(closed.open)) continue;
@@ -220,6 +243,7 @@ class Pairing {
   uint32_t closed_count_ = 0;
   bool in_order_ = true;   // the range at stack_[i] has depth i
   uint32_t overflow_ = 0;  // pushes left out and not popped yet
+  bool lossy_ = false;     // the begin of what is closed may have been overwritten
   uint32_t ranges_ = 0;
   uint32_t marks_ = 0;
 };

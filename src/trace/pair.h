@@ -9,6 +9,8 @@
 // Lanes that leave a scope at different times each end its range: as long as no other is opened the
 // last end counts (Counters::closed_again).
 //
+// Where records of a warp's middle were lost (Model::holes) all that is open ends and is kRangeCut.
+//
 // A close without its open is kept in Model::unmatched_ends and counted. A range without its close
 // ends at its warp's last moment and carries kRangeUnclosed.
 //

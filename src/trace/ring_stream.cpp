@@ -144,6 +144,39 @@ UnfoldedRing UnfoldWholeRing(const capture::RingRow& row, uint64_t ring_bytes, u
 
 }  // namespace
 
+namespace {
+
+// Who wrote the first record of a settled row: the warp that the header knows, unless that one
+// began in this row, or others may have ended in it.
+Record WriterOfFirst(const capture::RingRow& row, const SettledBefore& before) {
+  const Record& newest = row.header.identity;
+  bool any_begin = false;
+  for (size_t i = 0; i < row.records.size(); ++i) {
+    if (KindOf(row.records[i]) != RecordKind::kBegin) continue;
+    any_begin = true;
+    if (i + 1 == row.records.size() || SameRecord(row.records[i + 1], newest)) return {};
+  }
+  const uint32_t behind_cursor = static_cast<uint32_t>(row.written) - row.header.cursor;
+  if (row.written - row.first <= behind_cursor) return newest;
+  const bool no_other = !before.live || SameRecord(before.identity, newest);
+  return !any_begin && no_other ? newest : Record{};
+}
+
+}  // namespace
+
+UnfoldedRing UnfoldSettled(const capture::RingRow& row, const SettledBefore& before) {
+  const uint64_t bytes = row.records.size() * kRecordBytes;
+  UnfoldedRing result;
+  result.suspect = (row.first | row.written) % kRecordBytes != 0 || row.written >= kMaxPosition ||
+                   row.first > row.written || bytes > row.written - row.first;
+  const uint64_t first = result.suspect ? 0 : row.first;
+  result.ended = {first, row.records, WriterOfFirst(row, before)};
+  result.written = first + bytes;
+  // Of a piece this says nothing; of the last one it does.
+  result.is_running = static_cast<uint32_t>(result.written) != row.header.cursor;
+  return result;
+}
+
 UnfoldedRing UnfoldRing(const capture::RingRow& row, uint64_t ring_bytes) {
   const uint64_t bytes = row.records.size() * kRecordBytes;
   const uint32_t ahead = static_cast<uint32_t>(row.written) - row.header.cursor;
@@ -191,7 +224,8 @@ void RingCollector::Add(const capture::RingBlock& block) {
     next = memory_.back().get();
   }
   for (const capture::RingRow& row : block.rows) {
-    Reading reading{block.moment.context, block.moment.number, readings_.size(), row};
+    Reading reading{block.moment.context, block.moment.number, readings_.size(),
+                    block.moment.settled, block.moment.live,   row};
     if (!row.records.empty()) {
       std::memcpy(next, row.records.data(), row.records.size_bytes());
       reading.row.records = {next, row.records.size()};
@@ -229,8 +263,24 @@ void RingCollector::DecideLapped(std::span<RingStream> streams) {
   }
 }
 
+// Of a stream whose last reading is settled: whether the running warp's records are all there, from
+// the cursor on.
+bool RunsFromItsBegin(const RingStream& stream) {
+  const uint64_t begin =
+      stream.written -
+      static_cast<uint32_t>(static_cast<uint32_t>(stream.written) - stream.header.cursor);
+  uint64_t reached = stream.written;
+  for (size_t i = stream.stretches.size(); i-- > 0 && reached > begin;) {
+    if (stream.stretches[i].end() != reached) return false;
+    reached = stream.stretches[i].first;
+  }
+  return reached <= begin;
+}
+
 RingStream RingCollector::Assemble(size_t begin, size_t end, uint64_t ring_bytes) {
   RingStream stream;
+  bool last_settled = false;
+  Record identity{};  // of the last header
   stream.context = readings_[begin].context;
   stream.ring = readings_[begin].row.ring;
 
@@ -243,7 +293,7 @@ RingStream RingCollector::Assemble(size_t begin, size_t end, uint64_t ring_bytes
       Stretch& before = std::prev(next)->second;
       if (before.end() > stretch.end()) {
         const size_t offset = static_cast<size_t>((stretch.end() - before.first) / kRecordBytes);
-        placed[stretch.end()] = {stretch.end(), before.records.subspan(offset)};
+        placed[stretch.end()] = {stretch.end(), before.records.subspan(offset), {}};
       }
       if (before.end() > stretch.first) {
         before.records = before.records.first(
@@ -256,6 +306,7 @@ RingStream RingCollector::Assemble(size_t begin, size_t end, uint64_t ring_bytes
       tail.records =
           tail.records.subspan(static_cast<size_t>((stretch.end() - tail.first) / kRecordBytes));
       tail.first = stretch.end();
+      tail.writer = {};
       placed.erase(next);
       placed[tail.first] = tail;
     }
@@ -280,9 +331,12 @@ RingStream RingCollector::Assemble(size_t begin, size_t end, uint64_t ring_bytes
         next = std::ranges::copy(readings_[piece].row.records, next).out;
       }
     }
+    last_settled = readings_[i].settled;
+    const SettledBefore before{identity, readings_[i].live};
+    identity = row.header.identity;
     i = after;
 
-    UnfoldedRing unfolded = UnfoldRing(row, ring_bytes);
+    UnfoldedRing unfolded = last_settled ? UnfoldSettled(row, before) : UnfoldRing(row, ring_bytes);
     if (!unfolded.rotated.empty()) {
       // The parts may refer to `rotated`: give it a home as long as ours.
       const Record* from = unfolded.rotated.data();
@@ -308,6 +362,9 @@ RingStream RingCollector::Assemble(size_t begin, size_t end, uint64_t ring_bytes
   }
   for (const auto& [first, stretch] : placed) {
     if (!stretch.records.empty()) stream.stretches.push_back(stretch);
+  }
+  if (last_settled && stream.running && !RunsFromItsBegin(stream)) {
+    stream.lapped = stream.written_is_lower_bound = true;
   }
   return stream;
 }

@@ -29,6 +29,9 @@ namespace iket::trace {
 struct Stretch {
   uint64_t first = 0;
   std::span<const ring::Record> records;
+  // The identity of the warp that wrote the first of them, where a loss precedes them and the
+  // header told; of another kind if that is not known.
+  ring::Record writer = {};
 
   uint64_t end() const { return first + records.size() * ring::kRecordBytes; }
 };
@@ -64,6 +67,12 @@ struct UnfoldedRing {
 };
 
 // Takes one reading apart. `row` is untrusted; `ring_bytes` is 0 if not known.
+// Of a settled moment: nothing is to be told but whether the last warp is running.
+struct SettledBefore {
+  ring::Record identity;  // in the header of the reading before; of another kind if there was none
+  bool live = false;      // of this moment
+};
+UnfoldedRing UnfoldSettled(const capture::RingRow& row, const SettledBefore& before);
 UnfoldedRing UnfoldRing(const capture::RingRow& row, uint64_t ring_bytes);
 
 // Collects rows and puts them together.
@@ -93,6 +102,7 @@ class RingCollector {
     uint32_t context = 0;
     uint64_t moment = 0;
     uint64_t order = 0;  // of arrival
+    bool settled = false, live = false;
     capture::RingRow row;
   };
 

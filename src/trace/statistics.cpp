@@ -66,7 +66,8 @@ void SummarizeRanges(const Model& model, const std::vector<bool>& used, Statisti
       rows.push_back({.kernel = groups.Kernel(group), .name = groups.Name(group)});
     }
     if ((ranges.flags[i] & kRangeUnclosed) != 0) {
-      ++rows[group].unclosed;
+      // A cut one may have been closed among what was lost; it is counted as a fault.
+      rows[group].unclosed += (ranges.flags[i] & kRangeCut) == 0 ? 1 : 0;
       continue;
     }
     group_of_range[i] = group;

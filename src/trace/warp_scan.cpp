@@ -18,10 +18,12 @@ const Record* Next(std::span<const Record> records, size_t at, RecordKind kind) 
 }  // namespace
 
 WarpScanner::WarpScanner(const capture::Capture& facts, const Declarations& declarations,
-                         Events& events, std::vector<WarpSpan>& spans, Counters& counters)
+                         Events& events, std::vector<uint32_t>& holes, std::vector<WarpSpan>& spans,
+                         Counters& counters)
     : facts_(facts),
       declarations_(declarations),
       events_(events),
+      holes_(holes),
       spans_(spans),
       counters_(counters) {}
 
@@ -31,12 +33,26 @@ bool WarpScanner::Scan(const RingStream& stream, uint32_t ring_row) {
   uint64_t position = 0;
   for (const Stretch& stretch : stream.stretches) {
     after_loss_ = stretch.first != position;
-    if (after_loss_ && open_) Close();  // its middle is lost: what follows cannot be told to be its
+    if (after_loss_) PassLoss(stretch);
     position = stretch.end();
     ScanStretch(stretch.records);
   }
   Finish(stream);
   return suspect_;
+}
+
+// What follows a loss is the open warp's where the writer is known to be the same, and nobody's
+// otherwise.
+void WarpScanner::PassLoss(const Stretch& behind) {
+  writer_ = KindOf(behind.writer) == RecordKind::kIdentity ? behind.writer : Record{};
+  const bool known = KindOf(writer_) == RecordKind::kIdentity;
+  if (open_ && known && span_.has_identity && span_.identity == ring::IdentityOf(writer_)) {
+    span_.flags |= kWarpHoled;
+    pending_holes_.push_back(pending_);
+    after_loss_ = false;
+  } else if (open_) {
+    Close();
+  }
 }
 
 void WarpScanner::ScanStretch(std::span<const Record> records) {
@@ -52,6 +68,10 @@ void WarpScanner::ScanStretch(std::span<const Record> records) {
       if (!open_) [[unlikely]] {
         if (!after_loss_) suspect_ = true;  // an event of nobody
         Open(record.clock);
+        if (after_loss_ && KindOf(writer_) == RecordKind::kIdentity) {
+          span_.identity = ring::IdentityOf(writer_);
+          span_.has_identity = true;
+        }
       }
       Advance(record.clock);
       ids_[pending_] = record.tag;
@@ -192,6 +212,12 @@ void WarpScanner::AppendEvents() {
     payloads_[i] = known ? declarations_.Rule(row).Apply(payloads_[i]) : id;
   }
   counters_.unknown_ids += unknown;
+  counters_.warps_holed += pending_holes_.empty() ? 0 : 1;
+  for (const size_t hole : pending_holes_) {
+    // Behind the last event nothing is open any more for the hole to end.
+    if (hole < pending_) holes_.push_back(span_.first_event + static_cast<uint32_t>(hole));
+  }
+  pending_holes_.clear();
   const auto count = static_cast<ptrdiff_t>(pending_);
   events_.declaration.insert(events_.declaration.end(), ids_.begin(), ids_.begin() + count);
   events_.cycles.insert(events_.cycles.end(), offsets_.begin(), offsets_.begin() + count);

@@ -64,12 +64,13 @@ class WarpScanner {
  public:
   // All must outlive the scanner; `events` without its column `warp`, which is filled later.
   WarpScanner(const capture::Capture& facts, const Declarations& declarations, Events& events,
-              std::vector<WarpSpan>& spans, Counters& counters);
+              std::vector<uint32_t>& holes, std::vector<WarpSpan>& spans, Counters& counters);
 
   // Appends the warps of one ring, oldest first. True if the ring contradicts itself.
   bool Scan(const RingStream& stream, uint32_t ring_row);
 
  private:
+  void PassLoss(const Stretch& behind);
   void ScanStretch(std::span<const ring::Record> records);
   size_t OnRecord(std::span<const ring::Record> records, size_t at);
   size_t OnBegin(std::span<const ring::Record> records, size_t at);
@@ -83,6 +84,7 @@ class WarpScanner {
   const capture::Capture& facts_;
   const Declarations& declarations_;
   Events& events_;
+  std::vector<uint32_t>& holes_;  // Model::holes
   std::vector<WarpSpan>& spans_;
   Counters& counters_;
 
@@ -95,12 +97,14 @@ class WarpScanner {
   uint32_t ring_row_ = 0;
   bool after_loss_ = false;  // the next record is the first one after lost ones
   bool suspect_ = false;
+  ring::Record writer_ = {};  // Stretch::writer, behind a loss
 
   // Events of the open warp, before their ids are looked up.
   size_t pending_ = 0;
   std::vector<uint32_t> ids_;
   std::vector<uint64_t> offsets_;
   std::vector<uint64_t> payloads_;
+  std::vector<size_t> pending_holes_;  // as Model::holes
 };
 
 }  // namespace iket::trace

@@ -223,6 +223,7 @@ std::string Write(const RingBlock& block) {
       .FIELD(context)
       .FIELD(live)
       .Field("last_of_moment", block.last_of_moment)
+      .Field("settled", block.moment.settled)
       .Field("moment", row.number)
       .FIELD(begin_ns)
       .Put("rings", List(block.rows, [](const RingRow& ring) { return Write(ring); }))

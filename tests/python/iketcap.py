@@ -358,6 +358,7 @@ def ring_block(raw):
     if at != len(table.data):
         raise Malformed("data left over")
     return {"context": context, "live": bool(flags & 1), "last_of_moment": bool(flags & 2),
+            "settled": bool(flags & 4),
             "moment": moment, "begin_ns": begin, "rings": rings}
 
 

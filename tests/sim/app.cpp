@@ -31,6 +31,14 @@ void WaitUntilRunning(const volatile int* count) {
   std::fflush(stdout);
 }
 
+// Lets the kernel go on, a batch each third of a second.
+void Pace(volatile int* batch) {
+  for (int i = 1; i <= 5; ++i) {
+    usleep(300'000);
+    *batch = i;
+  }
+}
+
 int Run(const char* image, const char* kernel, bool fork_late) {
   CUdevice device = 0;
   CUcontext context = nullptr;
@@ -56,6 +64,7 @@ int Run(const char* image, const char* kernel, bool fork_late) {
       GOOD(cuLaunchKernel(function, kCtas, 1, 1, kThreads, 1, 1, 0, nullptr, arguments, nullptr));
   if (!launched) return 1;
   if (std::strcmp(kernel, "Endless") == 0) WaitUntilRunning(static_cast<const int*>(memory));
+  if (std::strcmp(kernel, "Paced") == 0) Pace(static_cast<int*>(memory));
   if (!GOOD(cuCtxSynchronize())) return 1;
   std::printf("done\n");
   return 0;
