@@ -188,8 +188,9 @@ struct Launch {
 // When and from where a set of rings was read (head of RING).
 struct RingMoment {
   uint32_t context = 0;
-  bool live = false;     // the program still ran: the newest records may be torn or missing
-  bool settled = false;  // the rings were followed: all records given are final, none is of an old lap
+  bool live = false;  // the program still ran: the newest records may be torn or missing
+  bool settled =
+      false;  // the rings were followed: all records given are final, none is of an old lap
   uint64_t number = 0;   // moments of a context count from 0
   int64_t begin_ns = 0;  // when the reading began
 

@@ -176,7 +176,10 @@ std::optional<capture::RingContents> RingFollower::Follow(uint32_t ring,
     // newest records wait for the next reading, which sees what moves from here on.
     std::ranges::copy(untrusted_records, known_.begin());
     unsure_ = !quiet;
-    const size_t left_out = LastDisorder(Circle(untrusted_records, end), size) + under_way;
+    // How many laps went by is not known yet, and that none did cannot be: the oldest record is
+    // left out, so that nobody takes what follows it for the continuation of what was given before.
+    const size_t disorder = LastDisorder(Circle(untrusted_records, end), size);
+    const size_t left_out = std::max<size_t>(disorder, 1) + under_way;
     run -= std::min(run, left_out);
     end -= under_way;
   } else if (unsure_) {

@@ -37,7 +37,7 @@ class RingFollower {
                                               bool quiet);
 
   size_t size() const { return known_.size(); }  // records of the ring
-  uint64_t given() const { return given_; }  // records given out so far
+  uint64_t given() const { return given_; }      // records given out so far
   // Records that were overwritten before they were read: exact when no warp of the ring is running,
   // else at least as many.
   uint64_t lost() const { return position_ - given_; }

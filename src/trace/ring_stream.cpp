@@ -156,8 +156,10 @@ Record WriterOfFirst(const capture::RingRow& row, const SettledBefore& before) {
     any_begin = true;
     if (i + 1 == row.records.size() || SameRecord(row.records[i + 1], newest)) return {};
   }
-  const uint32_t behind_cursor = static_cast<uint32_t>(row.written) - row.header.cursor;
-  if (row.written - row.first <= behind_cursor) return newest;
+  // The cursor may be ahead of them: a warp has ended whose records were not all there yet.
+  const int64_t behind_cursor =
+      static_cast<int32_t>(static_cast<uint32_t>(row.written) - row.header.cursor);
+  if (static_cast<int64_t>(row.written - row.first) <= behind_cursor) return newest;
   const bool no_other = !before.live || SameRecord(before.identity, newest);
   return !any_begin && no_other ? newest : Record{};
 }

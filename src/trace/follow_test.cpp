@@ -1,0 +1,157 @@
+// From warps that write, through a follower that reads at its own pace, to the model: what is kept
+// is what was recorded, and what is not is counted.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+#include "session/ring_follower.h"
+#include "trace/decode.h"
+#include "trace/synthetic.h"
+
+namespace iket::trace {
+namespace {
+
+// A kernel of long warps, one a ring, that number their marks inside of ranges; read now and then.
+class Followed {
+ public:
+  Followed(uint32_t seed, uint32_t most_events) : random_(seed), most_(most_events) {
+    for (uint32_t ring = 0; ring < kRings; ++ring) followers_.emplace_back(gpu_.records_per_ring());
+  }
+
+  Model Run() {
+    for (int launch = 0; launch < 3; ++launch) {
+      const uint32_t grid = gpu_.Launch(kernel_, {kRings, 1, 1}, {32, 1, 1});
+      std::vector<SyntheticGpu::WarpId> warps;
+      for (uint32_t cta = 0; cta < kRings; ++cta) warps.push_back(gpu_.Begin(grid, cta, 0, cta, 0));
+      for (int round = 0; round < 6; ++round) {
+        for (const auto warp : warps) Write(warp);
+        if (random_() % 3 != 0) Read(false);
+      }
+      for (const auto warp : warps) gpu_.Exit(warp);
+    }
+    Read(true);
+    return std::move(*decoder_.Finish());
+  }
+
+  SyntheticGpu& gpu() { return gpu_; }
+  uint64_t lost() const {
+    uint64_t lost = 0;
+    for (const auto& follower : followers_) lost += follower.lost();
+    return lost;
+  }
+
+ private:
+  static constexpr uint32_t kRings = 3;
+
+  void Write(SyntheticGpu::WarpId warp) {
+    gpu_.Event(warp, push_);
+    for (uint32_t i = 0, count = static_cast<uint32_t>(random_()) % most_; i < count; ++i) {
+      gpu_.Pass(10);
+      gpu_.Event(warp, mark_, number_++);
+    }
+    gpu_.Event(warp, pop_);
+  }
+
+  void Read(bool quiet) {
+    for (uint32_t ring = 0; ring < kRings; ++ring) {
+      const uint32_t index = ring * ring::kSlotsPerSm;
+      const auto row =
+          followers_[ring].Follow(index, gpu_.Header(index), gpu_.Memory(index), quiet);
+      if (!row) continue;
+      std::vector<ring::Record> records(row->older.begin(), row->older.end());
+      records.insert(records.end(), row->newer.begin(), row->newer.end());
+      decoder_.Add({.moment = {.live = !quiet, .settled = true, .number = moment_++},
+                    .last_of_moment = true,
+                    .rows = {{.ring = index,
+                              .written = row->written,
+                              .first = row->written - records.size() * ring::kRecordBytes,
+                              .header = row->header,
+                              .records = records}}});
+    }
+  }
+
+  std::mt19937 random_;
+  uint32_t most_;
+  SyntheticGpu gpu_;
+  uint32_t kernel_ = gpu_.AddKernel("k");
+  uint32_t push_ = gpu_.Declare(capture::EventKind::kPush, "round");
+  uint32_t pop_ = gpu_.Declare(capture::EventKind::kPop, "");
+  uint32_t mark_ = gpu_.Declare(capture::EventKind::kMark, "n", capture::PayloadType::kU32);
+  uint32_t number_ = 1;
+  std::vector<session::RingFollower> followers_;
+  Decoder decoder_{gpu_.facts()};
+  uint64_t moment_ = 0;
+};
+
+TEST(Followed, WithoutLossEveryLaunchIsComplete) {
+  for (uint32_t seed = 0; seed < 50; ++seed) {
+    SCOPED_TRACE(seed);
+    Followed followed(seed, 40);
+    const Model model = followed.Run();
+    ASSERT_EQ(followed.lost(), 0u);
+    ASSERT_EQ(model.launches.size(), 3u);
+    for (const Launch& launch : model.launches) {
+      EXPECT_EQ(launch.completeness, Completeness::kComplete);
+    }
+    EXPECT_FALSE(AnyFault(model.counters));
+    EXPECT_TRUE(model.holes.empty());
+  }
+}
+
+TEST(Followed, WhatIsKeptWasRecordedAndTheRestIsCounted) {
+  uint64_t holes = 0, cut = 0;
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(seed);
+    Followed followed(seed, 400);
+    const Model model = followed.Run();
+    // Whose each number was.
+    std::map<uint64_t, SyntheticGpu::WarpId> writers;
+    uint64_t written = 0;
+    for (uint32_t ring = 0; ring < followed.gpu().ring_count(); ++ring) {
+      written += followed.gpu().Log(ring).size();
+      for (const auto& truth : followed.gpu().Log(ring)) {
+        if (truth.payload != 0) writers[truth.payload] = truth.warp;
+      }
+    }
+    EXPECT_EQ(model.counters.records_written, written);
+    EXPECT_EQ(model.counters.records_lost, followed.lost());
+    EXPECT_EQ(model.counters.lost_is_lower_bound, 0u);
+    EXPECT_EQ(model.counters.suspect_rings, 0u);
+    for (uint32_t warp = 0; warp < model.warps.size(); ++warp) {
+      const uint32_t first = model.warps.first_event[warp];
+      uint64_t before = 0;
+      for (uint32_t event = first; event < first + model.warps.event_count[warp]; ++event) {
+        const uint64_t number = model.events.payload[event];
+        if (number == 0) continue;
+        EXPECT_GT(number, before) << "in order, and once";
+        before = number;
+        ASSERT_TRUE(writers.contains(number));
+        const auto& writer = followed.gpu().warps()[writers[number]];
+        if ((model.warps.flags[warp] & kWarpOrphan) != 0) continue;
+        EXPECT_EQ(writer.identity.cta_x, model.warps.cta_x[warp]);
+        EXPECT_EQ(writer.identity.grid, model.launches[model.warps.launch[warp]].grid_id);
+      }
+    }
+    // No range is told to be closed across a hole.
+    for (const uint32_t hole : model.holes) {
+      ++holes;
+      for (uint32_t range = 0; range < model.ranges.size(); ++range) {
+        if (model.ranges.warp[range] != model.events.warp[hole]) continue;
+        const bool spans = model.ranges.begin_event[range] < hole &&
+                           model.ranges.end_event[range] != kNoRow &&
+                           model.ranges.end_event[range] >= hole;
+        EXPECT_FALSE(spans);
+      }
+    }
+    cut += model.counters.ranges_cut;
+    for (const Launch& launch : model.launches) {
+      EXPECT_FALSE(launch.warps_holed != 0 && launch.completeness == Completeness::kComplete);
+    }
+  }
+  EXPECT_GT(holes, 100u);
+  EXPECT_GT(cut, 50u);
+}
+
+}  // namespace
+}  // namespace iket::trace
