@@ -22,11 +22,12 @@ class Difference {
 
 }  // namespace
 
-LaunchLog::LaunchLog(const capture::Capture& facts) : facts_(facts) {
+LaunchLog::LaunchLog(const capture::Capture& facts, const RunLog& runs) : facts_(facts) {
   for (uint32_t i = 0; i < facts.launches.size(); ++i) {
     const capture::Launch& launch = facts.launches[i];
     if (launch.failed) continue;
     Context& context = contexts_[launch.context];
+    context.graphs = context.graphs || runs.HasGraphs(launch.context);
     Kernel& kernel = context.kernels[launch.kernel];
     if (kernel.shape == kNoRow) {
       kernel.shape = i;
@@ -36,9 +37,10 @@ LaunchLog::LaunchLog(const capture::Capture& facts) : facts_(facts) {
                           other.cluster == launch.cluster;
     }
     if (launch.graph) {
-      context.captured = kernel.captured = true;
+      context.graphs = kernel.captured = true;
       continue;
     }
+    kernel.captured = kernel.captured || runs.Has(launch.context, launch.kernel);
     kernel.launches.push_back(i);
     const capture::Kernel* known = facts.FindKernel(launch.kernel);
     const bool leaves_records = known != nullptr && launch.context != capture::kNoContext &&
@@ -81,7 +83,7 @@ void LaunchLog::MatchContext(const Context& context, std::span<const Grid> grids
     difference.Add(grids[grid].grid_id - Sequence(launch));
   };
 
-  bool all_fit = !context.captured && grids.size() == context.launches.size();
+  bool all_fit = !context.graphs && grids.size() == context.launches.size();
   for (size_t i = 0; all_fit && i < grids.size(); ++i) {
     const uint32_t kernel = facts_.launches[context.launches[i]].kernel;
     all_fit = grids[i].kernel == kNoRow || grids[i].kernel == kernel;
@@ -114,6 +116,7 @@ void LaunchLog::MatchContext(const Context& context, std::span<const Grid> grids
     }
   }
 
+  if (context.graphs) return;
   const std::optional<uint32_t> known = difference.value();
   for (const Unsure& group : unsure) {
     const std::vector<uint32_t>& launches = *group.launches;
@@ -147,7 +150,7 @@ uint32_t LaunchLog::SharedShape(uint32_t context, uint32_t kernel) const {
 
 uint32_t LaunchLog::OnlyLaunch(uint32_t context) const {
   const auto found = contexts_.find(context);
-  if (found == contexts_.end() || found->second.captured) return kNoRow;
+  if (found == contexts_.end() || found->second.graphs) return kNoRow;
   return found->second.launches.size() == 1 ? found->second.launches.front() : kNoRow;
 }
 
