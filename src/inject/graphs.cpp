@@ -23,7 +23,18 @@ struct Exec {
   uint32_t number = 0;
   bool by_device = false;
   std::map<uint32_t, capture::GraphNode> kernels;  // what was stated last, by node
-  std::map<CUgraphNode, uint32_t> numbers;         // of nodes in any graph that it was made from
+  // Of the nodes in the graph that it was made from, and in the one that it was updated from last:
+  // calls that change a node may name either.
+  std::map<CUgraphNode, uint32_t> numbers;
+  std::map<CUgraphNode, uint32_t> updated;
+
+  // kNoNode if no such node is known.
+  uint32_t NumberOf(CUgraphNode node) const {
+    for (const auto* known : {&updated, &numbers}) {
+      if (const auto found = known->find(node); found != known->end()) return found->second;
+    }
+    return capture::kNoNode;
+  }
 };
 using Execs = std::map<CUgraphExec, Exec>;
 using Rows = std::vector<capture::GraphNode>;
@@ -41,8 +52,9 @@ Execs& KnownExecs() {
 
 // With the mutex held.
 Exec& Register(CUgraphExec handle, bool by_device) {
-  Exec exec{.number = g_next_number, .by_device = by_device, .kernels = {}, .numbers = {}};
-  Exec& known = KnownExecs()[handle] = std::move(exec);
+  Exec& known = KnownExecs()[handle] = Exec{};
+  known.number = g_next_number;
+  known.by_device = by_device;
   ++g_next_number;
   g_known.store(static_cast<uint32_t>(KnownExecs().size()), std::memory_order_release);
   return known;
@@ -83,7 +95,6 @@ void StateAll(Exec& exec, const GraphNodes& found, uint64_t first, uint64_t end,
     row.kernel = capture::kNoKernel;
     State(exec, row, rows);
   }
-  for (const auto& [handle, number] : found.numbers) exec.numbers[handle] = number;
   if (found.unstated) StateUnstated(exec, capture::kNoKernel, rows);
 }
 
@@ -123,12 +134,14 @@ void GraphInstantiated(CUgraphExec handle, CUgraph graph, bool by_device) noexce
   if (guest == nullptr) return;
   GraphDestroyed(handle);  // of one that had this handle
   try {
-    const GraphNodes found = AskGraphNodes(graph);
+    GraphNodes found = AskGraphNodes(graph);
     if (!Tells(found)) return;
     Rows rows;
     {
       const std::lock_guard lock(g_mutex);
-      StateAll(Register(handle, by_device), found, 0, capture::kNoNode, &rows);
+      Exec& exec = Register(handle, by_device);
+      StateAll(exec, found, 0, capture::kNoNode, &rows);
+      exec.numbers = std::move(found.numbers);
     }
     Write(*guest, std::move(rows));
   } catch (...) {
@@ -140,7 +153,7 @@ void GraphUpdated(CUgraphExec handle, CUgraph graph) noexcept {
   Guest* guest = Guest::Existing();
   if (guest == nullptr) return;
   try {
-    const GraphNodes found = AskGraphNodes(graph);
+    GraphNodes found = AskGraphNodes(graph);
     Rows rows;
     {
       const std::lock_guard lock(g_mutex);
@@ -148,6 +161,7 @@ void GraphUpdated(CUgraphExec handle, CUgraph graph) noexcept {
       if (known == KnownExecs().end() && !Tells(found)) return;
       Exec& exec = known != KnownExecs().end() ? known->second : Register(handle, false);
       StateAll(exec, found, 0, capture::kNoNode, &rows);
+      exec.updated = std::move(found.numbers);
     }
     Write(*guest, std::move(rows));
   } catch (...) {
@@ -176,15 +190,15 @@ void GraphKernelChanged(CUgraphExec handle, CUgraphNode node, CUfunction functio
       const auto known = KnownExecs().find(handle);
       if (known == KnownExecs().end() && !traced) return;
       Exec& exec = known != KnownExecs().end() ? known->second : Register(handle, false);
-      const auto numbered = exec.numbers.find(node);
-      if (numbered == exec.numbers.end()) {
+      const uint32_t numbered = exec.NumberOf(node);
+      if (numbered == capture::kNoNode) {
         // Of a graph that was without traced kernels: which node it is was not asked for.
         if (traced) StateUnstated(exec, number, &rows);
       } else {
-        const auto before = exec.kernels.find(numbered->second);
+        const auto before = exec.kernels.find(numbered);
         if (before == exec.kernels.end() && !traced) return;
         // What these parameters do not have stays as it was.
-        capture::GraphNode now{.node = numbered->second};
+        capture::GraphNode now{.node = numbered};
         if (before != exec.kernels.end()) now = before->second;
         now.kernel = number;
         now.grid = {shape.grid[0], shape.grid[1], shape.grid[2]};
@@ -203,19 +217,14 @@ void GraphChildChanged(CUgraphExec handle, CUgraphNode node, CUgraph child) noex
   if (g_known.load(std::memory_order_acquire) == 0) return;
   uint32_t number = capture::kNoNode;
   ChangeKnown(handle, [&](Exec& exec, Rows* rows) {
-    const auto numbered = exec.numbers.find(node);
-    if (numbered != exec.numbers.end()) {
-      number = numbered->second;
-    } else {
-      StateUnstated(exec, capture::kNoKernel, rows);
-    }
+    number = exec.NumberOf(node);
+    if (number == capture::kNoNode) StateUnstated(exec, capture::kNoKernel, rows);
   });
   if (number == capture::kNoNode) return;
   try {
-    // The new child has as many nodes as the old one, in the same order. It was copied: its own
+    // The new child has as many nodes as the old one, in the same order. It is copied: its own
     // handles mean nothing to the executable graph.
     GraphNodes found = AskGraphNodes(child, number + 1);
-    found.numbers.clear();
     ChangeKnown(handle, [&](Exec& exec, Rows* rows) {
       for (capture::GraphNode& now : found.kernels) {
         const auto before = exec.kernels.find(now.node);
@@ -230,9 +239,9 @@ void GraphChildChanged(CUgraphExec handle, CUgraphNode node, CUgraph child) noex
 
 void GraphNodeEnabled(CUgraphExec handle, CUgraphNode node, bool enabled) noexcept {
   ChangeKnown(handle, [&](Exec& exec, Rows* rows) {
-    const auto numbered = exec.numbers.find(node);
-    if (numbered == exec.numbers.end()) return;
-    const auto before = exec.kernels.find(numbered->second);
+    const uint32_t numbered = exec.NumberOf(node);
+    if (numbered == capture::kNoNode) return;
+    const auto before = exec.kernels.find(numbered);
     if (before == exec.kernels.end()) return;
     capture::GraphNode now = before->second;
     now.disabled = !enabled;

@@ -155,12 +155,15 @@ class Decoding {
 
   // The same of kernels that graphs run, which needs the times of their warps.
   void FindReplays() {
-    std::vector<SpanTime> times;
-    times.reserve(spans_.size());
-    for (const WarpSpan& span : spans_) {
-      times.push_back({NsOf(span, 0), NsOf(span, EndOffset(span))});
+    grids_.runs.resize(grids_.grids.size());
+    if (!facts_.graph_launches.empty()) {
+      std::vector<SpanTime> times;
+      times.reserve(spans_.size());
+      for (const WarpSpan& span : spans_) {
+        times.push_back({NsOf(span, 0), NsOf(span, EndOffset(span))});
+      }
+      SplitReplays({spans_, times, model_.rings.context, model_.rings.lost}, runs_, grids_);
     }
-    SplitReplays({spans_, times, model_.rings.context, model_.rings.lost}, runs_, grids_);
     const uint64_t matched = grids_.Matched(), expected = log_.expected() + runs_.expected();
     model_.counters.launches_unmatched = grids_.identified - matched;
     model_.counters.launches_unseen = expected - std::min(expected, matched);

@@ -54,7 +54,7 @@ struct Window {
 // Warps of one kernel that are told apart together.
 class Recurrence {
  public:
-  Recurrence(std::vector<Warp> warps) : warps_(std::move(warps)) {
+  explicit Recurrence(std::vector<Warp> warps) : warps_(std::move(warps)) {
     std::ranges::sort(warps_, {}, [](const Warp& warp) {
       return std::tuple(warp.place, warp.begin_ns, warp.span);
     });
@@ -69,6 +69,12 @@ class Recurrence {
       begin = end;
     }
   }
+
+  // Places point into the warps, which a move leaves where they are.
+  Recurrence(const Recurrence&) = delete;
+  Recurrence& operator=(const Recurrence&) = delete;
+  Recurrence(Recurrence&&) noexcept = default;
+  Recurrence& operator=(Recurrence&&) noexcept = default;
 
   std::span<const Warp> warps() const { return warps_; }
   std::span<const Occurrences> places() const { return places_; }
