@@ -145,6 +145,9 @@ class Decoding {
 
   // Which grid each span is of, and when the host launched it.
   void MatchGrids() {
+    for (size_t ring = 0; ring < model_.rings.size(); ++ring) {
+      if (model_.rings.lost[ring] != 0) log_.LostRecords(model_.rings.context[ring]);
+    }
     grids_ = FindGrids(spans_, model_.rings.context, log_);
     host_ns_.resize(spans_.size());
     for (size_t i = 0; i < spans_.size(); ++i) {

@@ -26,8 +26,12 @@ LaunchLog::LaunchLog(const capture::Capture& facts, const RunLog& runs) : facts_
   for (uint32_t i = 0; i < facts.launches.size(); ++i) {
     const capture::Launch& launch = facts.launches[i];
     if (launch.failed) continue;
-    Context& context = contexts_[launch.context];
-    context.graphs = context.graphs || runs.HasGraphs(launch.context);
+    const auto [entry, is_new] = contexts_.try_emplace(launch.context);
+    Context& context = entry->second;
+    if (is_new) {
+      context.graphs = runs.HasGraphs(launch.context);
+      context.unstated = runs.Unstated(launch.context);
+    }
     Kernel& kernel = context.kernels[launch.kernel];
     if (kernel.shape == kNoRow) {
       kernel.shape = i;
@@ -61,6 +65,12 @@ uint32_t LaunchLog::Sequence(uint32_t launch) const {
   return static_cast<uint32_t>(facts_.launches[launch].sequence);
 }
 
+void LaunchLog::LostRecords(uint32_t context) {
+  if (const auto found = contexts_.find(context); found != contexts_.end()) {
+    found->second.lossy = true;
+  }
+}
+
 std::vector<uint32_t> LaunchLog::Match(std::span<const Grid> grids) const {
   std::vector<uint32_t> matches(grids.size(), kNoRow);
   for (size_t begin = 0; begin < grids.size();) {
@@ -77,6 +87,7 @@ std::vector<uint32_t> LaunchLog::Match(std::span<const Grid> grids) const {
 
 void LaunchLog::MatchContext(const Context& context, std::span<const Grid> grids,
                              std::span<uint32_t> matches) const {
+  if (context.unstated && context.lossy) return;
   Difference difference;
   auto match = [&](size_t grid, uint32_t launch) {
     matches[grid] = launch;

@@ -41,6 +41,10 @@ class LaunchLog {
  public:
   LaunchLog(const capture::Capture& facts, const RunLog& runs);
 
+  // Says that records of this context were overwritten. If graphs with nodes that nobody stated ran
+  // there too, a launch that is gone may be replaced by what they ran: then nothing is matched.
+  void LostRecords(uint32_t context);
+
   // For each of `grids` (sorted, each once) the index in facts.launches of what it was, or kNoRow.
   std::vector<uint32_t> Match(std::span<const Grid> grids) const;
 
@@ -65,6 +69,8 @@ class LaunchLog {
     std::map<uint32_t, Kernel> kernels;
     std::vector<uint32_t> launches;  // that leave records, in order
     bool graphs = false;             // ran here, or may have
+    bool unstated = false;           // and have nodes that nobody stated
+    bool lossy = false;
   };
 
   uint32_t Sequence(uint32_t launch) const;

@@ -494,6 +494,30 @@ TEST_F(Replays, NodesThatNobodyStatedLeaveOnlyWhatIsExact) {
   EXPECT_THAT(Numbers(Decode()), ElementsAre(0, 1, 2));
 }
 
+TEST_F(Replays, WhatAConditionalBodyRanIsNotTakenForALaunchThatWasLost) {
+  for (bool lossy : {false, true}) {
+    SCOPED_TRACE(lossy);
+    gpu = SyntheticGpu({.sms = kSms, .ring_bytes = 512});
+    kernel = gpu.AddKernel("gemm");
+    mark = gpu.Declare(capture::EventKind::kMark, "worked");
+    sequence = 0;
+    State(0, capture::kNoNode, capture::kNoKernel, 0).uncounted = true;
+    const uint32_t launched = LaunchKernel(kernel, 2);
+    const uint32_t body = gpu.LaunchUnlogged(kernel), other = gpu.AddKernel("chatty");
+    const uint32_t loud = gpu.LaunchUnlogged(other);
+    LaunchGraph(0);
+    if (lossy) {
+      const SyntheticGpu::WarpId warp = gpu.Begin(loud, 0, 0, 0, 40);
+      for (uint32_t i = 0; i < 2 * gpu.records_per_ring(); ++i) gpu.Event(warp, mark);
+      gpu.Exit(warp);
+    }
+    // In the lossy world all of the launch is gone, and the body ran just as often.
+    Run(lossy ? body : launched, 2);
+    const Model model = Decode();
+    EXPECT_EQ(model.launches.back().sequence, lossy ? kNoRow : 0u);
+  }
+}
+
 TEST_F(Replays, KernelsThatNoGraphRunsAreMatchedAsBefore) {
   const uint32_t reduce = gpu.AddKernel("reduce");
   State(0, 0, kernel, 4);
