@@ -185,6 +185,44 @@ struct Launch {
   bool operator==(const Launch&) const = default;
 };
 
+inline constexpr uint32_t kNoKernel = 0xffffffffu;
+inline constexpr uint32_t kNoNode = 0xffffffffu;
+
+// What a kernel node of an executable graph launches, from a launch on (GRPH). The statement with
+// the highest `since` that is not above a graph launch's sequence number is the one that it ran.
+struct GraphNode {
+  uint32_t graph = 0;           // the executable graph, from 0 in this process
+  uint32_t node = kNoNode;      // all nodes counted in order, those of child graphs too
+  uint64_t since = 0;           // sequence number of launches
+  uint32_t kernel = kNoKernel;  // kNoKernel: from now on, none that is traced
+  Dim3 grid{};                  // CTAs
+  Dim3 block{};                 // threads
+  Dim3 cluster{};               // CTAs; 0 not given
+  uint32_t dynamic_shared_bytes = 0;
+  bool cooperative = false;
+  bool ordered = false;   // it begins when all nodes with lower numbers have ended
+  bool disabled = false;  // it is passed over
+  // It runs as often as something else than the host decides: the graph may be launched by the
+  // device. With `node` kNoNode: the graph has nodes that are not stated, such as those in the body
+  // of a conditional node; `kernel` is what they run, or kNoKernel where that is not known.
+  bool uncounted = false;
+
+  bool operator==(const GraphNode&) const = default;
+};
+
+// One launch of an executable graph (GLCH). Numbered together with the launches of kernels.
+struct GraphLaunch {
+  uint64_t sequence = 0;
+  uint64_t stream = 0;
+  int64_t host_ns = 0;
+  uint32_t graph = 0;
+  uint32_t context = kNoContext;
+  bool captured = false;  // into another graph: it did not run here
+  bool failed = false;    // the driver returned an error
+
+  bool operator==(const GraphLaunch&) const = default;
+};
+
 // When and from where a set of rings was read (head of RING).
 struct RingMoment {
   uint32_t context = 0;

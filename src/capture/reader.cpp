@@ -91,6 +91,10 @@ class FactsDecoder {
         return DecodeTable(payload, strings_, capture_.contexts);
       case wire::kLaunch:
         return DecodeTable(payload, strings_, capture_.launches);
+      case wire::kGraphNode:
+        return DecodeTable(payload, strings_, capture_.graph_nodes);
+      case wire::kGraphLaunch:
+        return DecodeTable(payload, strings_, capture_.graph_launches);
       case wire::kCounter:
         return DecodeTable(payload, strings_, capture_.counters);
       case wire::kNote:
@@ -113,9 +117,10 @@ class FactsDecoder {
 };
 
 bool IsKnown(const wire::ChunkHeader& header) {
-  constexpr std::array kKinds = {wire::kStrings, wire::kSession,     wire::kDevice,  wire::kImage,
-                                 wire::kKernel,  wire::kDeclaration, wire::kContext, wire::kLaunch,
-                                 wire::kRing,    wire::kCounter,     wire::kNote,    wire::kDone};
+  constexpr std::array kKinds = {
+      wire::kStrings,     wire::kSession, wire::kDevice, wire::kImage,     wire::kKernel,
+      wire::kDeclaration, wire::kContext, wire::kLaunch, wire::kGraphNode, wire::kGraphLaunch,
+      wire::kRing,        wire::kCounter, wire::kNote,   wire::kDone};
   return header.version == wire::kChunkVersion && header.codec <= wire::kZlib &&
          std::ranges::find(kKinds, header.kind) != kKinds.end();
 }

@@ -46,8 +46,8 @@ struct Damage {
   std::string Summary() const;
 };
 
-// Everything but the rings. Lists are sorted by index (declarations by image, then event; launches
-// and notes in the order of the file) and hold each object once.
+// Everything but the rings. Lists are sorted by index (declarations by image, then event; launches,
+// nodes of graphs and notes in the order of the file) and hold each object once.
 struct Capture {
   std::vector<Session> sessions;
   std::vector<Device> devices;
@@ -56,6 +56,8 @@ struct Capture {
   std::vector<Declaration> declarations;
   std::vector<Context> contexts;
   std::vector<Launch> launches;
+  std::vector<GraphNode> graph_nodes;
+  std::vector<GraphLaunch> graph_launches;
   std::vector<Counter> counters;  // sorted by name
   std::vector<Note> notes;
   Damage damage;

@@ -169,6 +169,27 @@ Sample FixedSample() {
                               .graph = i == 2,
                               .failed = i == 3});
   }
+  for (uint32_t i = 0; i < 4; ++i) {
+    facts.graph_nodes.push_back({.graph = 1,
+                                 .node = i == 3 ? kNoNode : i,
+                                 .since = uint64_t{i} << 33,
+                                 .kernel = 7 + i,
+                                 .grid = {132, 2, 1},
+                                 .block = {384, 1, 2},
+                                 .cluster = {2, 1, 1},
+                                 .dynamic_shared_bytes = 1024,
+                                 .cooperative = i == 0,
+                                 .ordered = i == 1,
+                                 .disabled = i == 2,
+                                 .uncounted = i == 3});
+    facts.graph_launches.push_back({.sequence = 5 + i,
+                                    .stream = uint64_t{0x7f00'0000'1000} + i,
+                                    .host_ns = 5'200'000'000 + int64_t{i},
+                                    .graph = 1,
+                                    .context = 2,
+                                    .captured = i == 2,
+                                    .failed = i == 3});
+  }
   facts.counters = {{.name = "launch.unknown_kernel", .value = 1},
                     {.name = "ring.suspect", .value = uint64_t{1} << 40}};
   facts.notes = {{.severity = Severity::kWarning,
@@ -281,6 +302,23 @@ Sample RandomSample(std::mt19937_64& random) {
               draw.Coin(),
               draw.Coin()};
   });
+  facts.graph_nodes = draw.Some<GraphNode>(50, [&](GraphNode& node, uint32_t) {
+    node = {draw.U32(),
+            draw.U32(),
+            draw.U64(),
+            draw.U32(),
+            {draw.U32(), draw.U32(), draw.U32()},
+            {draw.U32(), draw.U32(), draw.U32()},
+            {draw.U32(), draw.U32(), draw.U32()},
+            draw.U32(),
+            draw.Coin(),
+            draw.Coin(),
+            draw.Coin(),
+            draw.Coin()};
+  });
+  facts.graph_launches = draw.Some<GraphLaunch>(500, [&](GraphLaunch& launch, uint32_t) {
+    launch = {draw.U64(), draw.U64(), draw.I64(), draw.U32(), draw.U32(), draw.Coin(), draw.Coin()};
+  });
   facts.counters = draw.Some<Counter>(10, [&](Counter& counter, uint32_t index) {
     counter = {std::to_string(index) + draw.String(), draw.U64()};
   });
@@ -305,6 +343,8 @@ void WriteSample(const Sample& sample, Writer& writer) {
   EXPECT_TRUE(writer.Append(std::span(facts.declarations)));
   EXPECT_TRUE(writer.Append(std::span(facts.contexts)));
   EXPECT_TRUE(writer.Append(std::span(facts.launches)));
+  EXPECT_TRUE(writer.Append(std::span(facts.graph_nodes)));
+  EXPECT_TRUE(writer.Append(std::span(facts.graph_launches)));
   for (const SampleMoment& moment : sample.moments) {
     std::vector<RingContents> rings;
     for (const SampleRing& ring : moment.rings) {
@@ -373,6 +413,8 @@ void ExpectSame(const Sample& sample, const Reader& read) {
   EXPECT_EQ(facts.declarations, sample.facts.declarations);
   EXPECT_EQ(facts.contexts, sample.facts.contexts);
   EXPECT_EQ(facts.launches, sample.facts.launches);
+  EXPECT_EQ(facts.graph_nodes, sample.facts.graph_nodes);
+  EXPECT_EQ(facts.graph_launches, sample.facts.graph_launches);
   EXPECT_EQ(facts.counters, sample.facts.counters);
   EXPECT_EQ(facts.notes, sample.facts.notes);
   const std::vector<SampleMoment> moments = ReadMoments(read);

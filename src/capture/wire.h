@@ -53,6 +53,8 @@ inline constexpr uint32_t kKernel = Kind("KERN");
 inline constexpr uint32_t kDeclaration = Kind("DECL");
 inline constexpr uint32_t kContext = Kind("CTXT");
 inline constexpr uint32_t kLaunch = Kind("LNCH");
+inline constexpr uint32_t kGraphNode = Kind("GRPH");
+inline constexpr uint32_t kGraphLaunch = Kind("GLCH");
 inline constexpr uint32_t kRing = Kind("RING");
 inline constexpr uint32_t kCounter = Kind("LOSS");
 inline constexpr uint32_t kNote = Kind("NOTE");
@@ -289,6 +291,44 @@ struct RowOf<Launch> {
     }
     io.Number(launch.dynamic_shared_bytes);
     io.Flags(Flag{1, launch.cooperative}, Flag{2, launch.graph}, Flag{4, launch.failed});
+    io.Skip(4);
+  }
+};
+
+template <>
+struct RowOf<GraphNode> {
+  static constexpr uint32_t kKind = kGraphNode;
+  static constexpr uint32_t kBytes = 72;
+  static void Describe(auto& io, auto& node) {
+    io.Number(node.graph);
+    io.Number(node.node);
+    io.Number(node.since);
+    io.Number(node.kernel);
+    for (auto* size : {&node.grid, &node.block, &node.cluster}) {
+      io.Number(size->x);
+      io.Number(size->y);
+      io.Number(size->z);
+    }
+    io.Number(node.dynamic_shared_bytes);
+    io.Flags(Flag{1, node.cooperative}, Flag{2, node.ordered}, Flag{4, node.disabled},
+             Flag{8, node.uncounted});
+    io.Skip(8);
+  }
+};
+
+// Column by column, as Launch.
+template <>
+struct RowOf<GraphLaunch> {
+  static constexpr uint32_t kKind = kGraphLaunch;
+  static constexpr uint32_t kBytes = 40;
+  static constexpr bool kTransposed = true;
+  static void Describe(auto& io, auto& launch) {
+    io.Number(launch.sequence);
+    io.Number(launch.stream);
+    io.Number(launch.host_ns);
+    io.Number(launch.graph);
+    io.Number(launch.context);
+    io.Flags(Flag{2, launch.captured}, Flag{4, launch.failed});
     io.Skip(4);
   }
 };

@@ -181,6 +181,10 @@ Result<void> Writer::Append(std::span<const Context> contexts) {
 Result<void> Writer::Append(std::span<const Launch> launches) {
   return state_->WriteTable(launches);
 }
+Result<void> Writer::Append(std::span<const GraphNode> nodes) { return state_->WriteTable(nodes); }
+Result<void> Writer::Append(std::span<const GraphLaunch> launches) {
+  return state_->WriteTable(launches);
+}
 Result<void> Writer::Append(std::span<const Counter> counters) {
   return state_->WriteTable(counters);
 }

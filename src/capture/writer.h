@@ -31,9 +31,11 @@ struct WriterOptions {
 };
 
 template <typename T>
-concept TableRow = std::same_as<T, Session> || std::same_as<T, Image> || std::same_as<T, Kernel> ||
-                   std::same_as<T, Declaration> || std::same_as<T, Context> ||
-                   std::same_as<T, Launch> || std::same_as<T, Counter> || std::same_as<T, Note>;
+concept TableRow =
+    std::same_as<T, Session> || std::same_as<T, Image> || std::same_as<T, Kernel> ||
+    std::same_as<T, Declaration> || std::same_as<T, Context> || std::same_as<T, Launch> ||
+    std::same_as<T, GraphNode> || std::same_as<T, GraphLaunch> || std::same_as<T, Counter> ||
+    std::same_as<T, Note>;
 
 class Writer {
  public:
@@ -54,6 +56,8 @@ class Writer {
   Result<void> Append(std::span<const Declaration> declarations);
   Result<void> Append(std::span<const Context> contexts);
   Result<void> Append(std::span<const Launch> launches);
+  Result<void> Append(std::span<const GraphNode> nodes);
+  Result<void> Append(std::span<const GraphLaunch> launches);
   Result<void> Append(std::span<const Counter> counters);
   Result<void> Append(std::span<const Note> notes);
 

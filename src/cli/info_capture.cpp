@@ -1,4 +1,5 @@
 #include <ctime>
+#include <set>
 
 #include "capture/reader.h"
 #include "cli/command.h"
@@ -110,6 +111,12 @@ std::string DriverText(const capture::Device& device) {
                                        : "driver " + device.driver_version;
 }
 
+uint64_t GraphCount(const capture::Capture& facts) {
+  std::set<uint32_t> graphs;
+  for (const auto& node : facts.graph_nodes) graphs.insert(node.graph);
+  return graphs.size();
+}
+
 std::string Text(const std::string& file, const capture::Reader& reader, bool all) {
   const capture::Capture& facts = reader.capture();
   Table head({Align::kLeft, Align::kLeft});
@@ -135,6 +142,10 @@ std::string Text(const std::string& file, const capture::Reader& reader, bool al
                           context.sink_only ? ", nothing kept" : "")});
   }
   head.Row({"launches", Count(facts.launches.size())});
+  if (const uint64_t graphs = GraphCount(facts); graphs != 0) {
+    head.Row({"graphs", fmt::format("{}, launched {}", Counted(graphs, "executable graph"),
+                                    Counted(facts.graph_launches.size(), "time"))});
+  }
   head.Row({"rings", fmt::format("{} in {}", Bytes(reader.ring_raw_bytes()),
                                  Counted(reader.ring_block_count(), "chunk"))});
   for (const auto& counter : facts.counters) {
@@ -244,6 +255,8 @@ void WriteFacts(JsonWriter& json, const capture::Reader& reader) {
     }
   }
   json.Member("launches", facts.launches.size());
+  json.Member("graphs", GraphCount(facts));
+  json.Member("graph_launches", facts.graph_launches.size());
   json.Member("ring_bytes", reader.ring_raw_bytes());
   auto notes = json.Array("notes");
   for (const auto& note : facts.notes) {

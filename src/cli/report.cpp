@@ -75,6 +75,9 @@ std::string TrustText(const Report& report) {
       {"launches", fmt::format("{}: {} complete, {} partial, {} not in the host's log",
                                Count(report.launches.launches), Count(report.launches.complete),
                                Count(report.launches.partial), Count(report.launches.unknown))});
+  if (report.launches.by_graphs != 0) {
+    table.Row({"graphs", GraphsText(report.launches.by_graphs, report.launches.replays_known)});
+  }
   table.Row(
       {"warps", fmt::format("{}, {} without begin, {} without end, {} missing",
                             Count(report.launches.warps), Count(counters.warps_begin_missing),
@@ -209,6 +212,8 @@ void WriteTrust(JsonWriter& json, const Report& report) {
     json.Member("complete", report.launches.complete);
     json.Member("partial", report.launches.partial);
     json.Member("unknown", report.launches.unknown);
+    json.Member("by_graphs", report.launches.by_graphs);
+    json.Member("replays_known", report.launches.replays_known);
   }
   json.Member("warps", report.launches.warps);
   json.Member("events", report.launches.events);

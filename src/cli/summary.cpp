@@ -28,6 +28,8 @@ void Summary::Add(const Loaded& loaded) {
   complete_ += totals.complete;
   partial_ += totals.partial;
   unknown_ += totals.unknown;
+  by_graphs_ += totals.by_graphs;
+  replays_known_ += totals.replays_known;
   warps_ += totals.warps;
   events_ += totals.events;
   records_lost_ += model.counters.records_lost;
@@ -98,6 +100,7 @@ std::string Summary::Text() const {
                                      Count(complete_), Count(partial_));
   if (unknown_ != 0) launches += fmt::format(", {} not in the host's log", Count(unknown_));
   table.Row({"launches", fmt::format("{}; {}", launches, Counted(warps_, "warp"))});
+  if (by_graphs_ != 0) table.Row({"graphs", GraphsText(by_graphs_, replays_known_)});
   // What is lost is known in records only: events, begins and identities of warps.
   const std::string lost =
       records_lost_ == 0
@@ -154,6 +157,8 @@ std::string Summary::Json() const {
       json.Member("complete", complete_);
       json.Member("partial", partial_);
       json.Member("unknown", unknown_);
+      json.Member("by_graphs", by_graphs_);
+      json.Member("replays_known", replays_known_);
     }
     json.Member("warps", warps_);
     json.Member("events_kept", events_);

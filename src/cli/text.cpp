@@ -36,6 +36,11 @@ std::string Counted(uint64_t number, std::string_view singular, std::string_view
   return fmt::format("{} {}s", Count(number), singular);
 }
 
+std::string GraphsText(uint64_t launches, uint64_t numbered) {
+  return fmt::format("{} by graphs, {} with the number of their replay",
+                     Counted(launches, "launch", "launches"), Count(numbered));
+}
+
 std::string Bytes(uint64_t bytes) {
   constexpr std::array kUnits = {"kB", "MB", "GB", "TB", "PB"};
   if (bytes < 1000) return fmt::format("{} B", bytes);

@@ -20,6 +20,8 @@ std::string BinaryBytes(uint64_t bytes);
 std::string Duration(double ns);
 // "0.05 %"; "0 %" if and only if `part` is 0.
 std::string Share(uint64_t part, uint64_t whole);
+// "20 launches by graphs, 18 with the number of their replay".
+std::string GraphsText(uint64_t launches, uint64_t numbered);
 // `text` as one word of a POSIX shell: as it is where that is safe, else in single quotes.
 std::string ShellWord(std::string_view text);
 

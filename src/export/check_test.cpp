@@ -242,6 +242,22 @@ TEST(CheckPftrace, PacketsThatAreNotWhole) {
   }
 }
 
+TEST(CheckTraceJson, LooksIntoLaunchesOfGraphs) {
+  trace::Model model = MakeSyntheticModel({});
+  model.launches[0].graph = 1;
+  model.launches[0].replay = 7;
+  const std::string sound = Export("trace.json", model);
+  EXPECT_THAT(FaultsOf(sound), IsEmpty());
+  const auto damaged = [&](std::string_view old, std::string_view with) {
+    return FaultsOf(Replaced(sound, old, with));
+  };
+  // Launches of graphs are the first ones of the file.
+  EXPECT_THAT(damaged("\"gridId\"", "\"gridID\""),
+              ElementsAre(Says("key", "a launch lacks gridId")));
+  EXPECT_THAT(damaged("\"graphLaunches\":{", "\"graphLaunches\":{\"graph_exec_0:0\":1,"),
+              ElementsAre(Says("type", "a number where a replay stands")));
+}
+
 TEST(CheckTraceJson, KeysAndTypes) {
   const std::string sound = Export("trace.json", MakeSyntheticModel({}));
   const auto damaged = [&](std::string_view old, std::string_view with) {

@@ -141,6 +141,13 @@ void WriteRenderStage(const trace::Model& model, const trace::Launch& launch, ui
   if (launch.sequence != trace::kNoRow) {
     WriteArg(writer, "launch", [&] { writer.Varint(ComputeArg::kUintValue, launch.sequence); });
   }
+  const auto write_known = [&](std::string_view name, uint32_t value) {
+    if (value == trace::kNoRow) return;
+    WriteArg(writer, name, [&] { writer.Varint(ComputeArg::kUintValue, value); });
+  };
+  write_known("graph", launch.graph);
+  write_known("node", launch.node);
+  write_known("replay", launch.replay);
   WriteArg(writer, "grid_id", [&] { writer.Varint(ComputeArg::kUintValue, launch.grid_id); });
   WriteArg(writer, "warps", [&] { writer.Varint(ComputeArg::kUintValue, launch.warp_count); });
   WriteArg(writer, "events", [&] { writer.Varint(ComputeArg::kUintValue, launch.events_kept); });

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "export/synthetic_model.h"
+#include "export/tracks.h"
 
 // What a reader makes of the file is tested in tests/perfetto with the protobuf classes of
 // Perfetto's own package. Here: what does not need a reader.
@@ -57,6 +58,22 @@ TEST(Perfetto, RangeTakesAtMost33Bytes) {
   const auto without_ranges = static_cast<double>(Write(model).size());
   EXPECT_LE((with_ranges - without_ranges) / ranges, 33.0);
   EXPECT_GE((with_ranges - without_ranges) / ranges, 28.0);  // else this measures something else
+}
+
+TEST(Perfetto, LaunchesByGraphsSayWhichReplayTheyAre) {
+  trace::Model model = MakeSyntheticModel({.launches = 2, .faults = false});
+  trace::Launch& launch = model.launches[0];
+  launch.sequence = 12;
+  launch.grid = {4, 1, 1};
+  launch.block = {32, 1, 1};
+  EXPECT_EQ(LaunchLabel(model, launch).find("graph"), std::string::npos);
+  launch.graph = 1;
+  launch.node = 3;
+  launch.replay = 5;
+  EXPECT_TRUE(LaunchLabel(model, launch).ends_with("<<<4x1x1, 32x1x1>>> graph 1 node 3 replay 5"));
+  EXPECT_NE(Write(model).find(">>> graph 1 node 3 replay 5"), std::string::npos);
+  launch.sequence = launch.replay = launch.node = trace::kNoRow;
+  EXPECT_TRUE(LaunchLabel(model, launch).ends_with("(graph 1 node ? replay ?, grid id 10)"));
 }
 
 TEST(Perfetto, StopsWhenTheSinkFails) {

@@ -1,8 +1,13 @@
 #include "export/trace_json.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "export/json_writer.h"
 #include "trace/counters.h"
@@ -55,12 +60,12 @@ class Writer {
   Result<void> Write() {
     {
       auto all = json_.Object();
-      {
-        auto none = json_.Object("graphLaunches");
-      }
+      WriteGraphLaunches();
       {
         auto launches = json_.Array("launches");
-        for (const trace::Launch& launch : model_.launches) WriteLaunch(launch);
+        for (const trace::Launch& launch : model_.launches) {
+          if (!IsReplay(launch)) WriteLaunch(launch);
+        }
       }
       WriteLocations();
       WriteMeta();
@@ -99,6 +104,38 @@ class Writer {
     json_.Member("x", x);
     json_.Member("y", y);
     json_.Member("z", z);
+  }
+
+  // Launches of graphs stand apart, by graph and replay; where those are not known they stand among
+  // the others.
+  static bool IsReplay(const trace::Launch& launch) {
+    return launch.graph != trace::kNoRow && launch.replay != trace::kNoRow;
+  }
+  void GroupReplays() {
+    for (const trace::Launch& launch : model_.launches) {
+      if (IsReplay(launch)) replays_[{launch.graph, launch.replay}].push_back(&launch);
+    }
+  }
+  static std::string ReplayKey(const std::pair<uint32_t, uint32_t>& replay) {
+    return fmt::format("graph_exec_{}:{}", replay.first, replay.second);
+  }
+  void WriteGraphLaunches() {
+    GroupReplays();
+    auto graphs = json_.Object("graphLaunches");
+    for (const auto& [replay, members] : replays_) {
+      auto launches = json_.Array(ReplayKey(replay));
+      for (const trace::Launch* launch : members) WriteLaunch(*launch);
+    }
+  }
+  // The node of each launch there; -1 not known.
+  void WriteGraphNodes() {
+    auto graphs = json_.Object("graphNodes");
+    for (const auto& [replay, members] : replays_) {
+      auto nodes = json_.Array(ReplayKey(replay));
+      for (const trace::Launch* launch : members) {
+        json_.Value(launch->node == trace::kNoRow ? -1 : int64_t{launch->node});
+      }
+    }
   }
 
   void WriteLaunch(const trace::Launch& launch) {
@@ -191,7 +228,7 @@ class Writer {
       }
       FlushIfLarge();
     }
-    if (progress_) progress_(warp + 1, model_.warps.size());
+    if (progress_) progress_(++warps_written_, model_.warps.size());
   }
 
   void WriteLocations() {
@@ -229,6 +266,7 @@ class Writer {
       json_.Member("processId", model_.process_id);
       json_.Member("command", model_.String(model_.command));
       json_.Member("damage", model_.String(model_.damage));
+      WriteGraphNodes();
       auto counters = json_.Object("counters");
       for (const trace::CounterInfo& counter : trace::AllCounters()) {
         json_.Member(counter.name, model_.counters.*counter.member);
@@ -241,6 +279,8 @@ class Writer {
   const Sink& sink_;
   const Progress& progress_;
   JsonWriter json_;
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<const trace::Launch*>> replays_;
+  uint64_t warps_written_ = 0;
   Result<void> status_;
 };
 

@@ -109,6 +109,10 @@ class Walk : public nlohmann::json_sax<Json> {
   bool key(std::string& name) override {
     Frame& frame = frames_.back();
     const std::span<const Key> keys = schema::KeysOf(frame.node);
+    if (frame.node == Node::kGraphLaunches) {
+      frame.key = &keys.front();
+      return true;
+    }
     const auto found = std::ranges::find(keys, name, &Key::name);
     frame.key = found == keys.end() ? nullptr : &*found;
     if (frame.key == nullptr) return true;

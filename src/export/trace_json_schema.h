@@ -13,6 +13,7 @@ enum class Type : uint8_t { kInteger, kText, kTruth, kObject, kArray };
 enum class Node : uint8_t {
   kDocument,
   kTop,
+  kGraphLaunches,
   kLaunches,
   kLaunch,
   kCluster,
@@ -42,11 +43,15 @@ struct Key {
 };
 
 inline constexpr Key kTop[] = {
-    {"graphLaunches", Type::kObject},
+    {"graphLaunches", Type::kObject, Node::kGraphLaunches},
     {"launches", Type::kArray, Node::kLaunches},
     {"locationTable", Type::kArray, Node::kLocations},
     {"meta", Type::kObject, Node::kMeta},
     {"stringTable", Type::kArray, Node::kStrings},
+};
+// Its keys are names of replays, "graph_exec_0:3"; this stands for all of them.
+inline constexpr Key kReplay[] = {
+    {"a replay", Type::kArray, Node::kLaunches, false},
 };
 inline constexpr Key kLaunch[] = {
     {"blockDimX", Type::kInteger},
@@ -117,6 +122,8 @@ constexpr std::span<const Key> KeysOf(Node node) {
   switch (node) {
     case Node::kTop:
       return kTop;
+    case Node::kGraphLaunches:
+      return kReplay;
     case Node::kLaunch:
       return kLaunch;
     case Node::kCluster:
@@ -174,6 +181,8 @@ constexpr std::string_view NameOf(Node node) {
       return "the document";
     case Node::kTop:
       return "the outermost object";
+    case Node::kGraphLaunches:
+      return "graphLaunches";
     case Node::kLaunches:
     case Node::kLaunch:
       return "a launch";

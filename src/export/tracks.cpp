@@ -47,12 +47,25 @@ uint64_t CtaCount(const trace::Model& model, const trace::Launch& launch) {
   return count;
 }
 
+std::string GraphLabel(const trace::Launch& launch) {
+  if (launch.graph == kNoRow) return {};
+  const auto number = [](uint32_t known) {
+    return known == kNoRow ? std::string("?") : std::to_string(known);
+  };
+  return fmt::format("graph {} node {} replay {}", launch.graph, number(launch.node),
+                     number(launch.replay));
+}
+
 std::string LaunchLabel(const trace::Model& model, const trace::Launch& launch) {
   const std::string_view kernel = KernelName(model, launch, &trace::Kernel::short_name);
-  if (launch.sequence == kNoRow) return fmt::format("#? {} (grid id {})", kernel, launch.grid_id);
-  return fmt::format("#{} {}<<<{}x{}x{}, {}x{}x{}>>>", launch.sequence, kernel, launch.grid[0],
+  const std::string graph = GraphLabel(launch);
+  if (launch.sequence == kNoRow) {
+    return fmt::format("#? {} ({}grid id {})", kernel, graph.empty() ? "" : graph + ", ",
+                       launch.grid_id);
+  }
+  return fmt::format("#{} {}<<<{}x{}x{}, {}x{}x{}>>>{}", launch.sequence, kernel, launch.grid[0],
                      launch.grid[1], launch.grid[2], launch.block[0], launch.block[1],
-                     launch.block[2]);
+                     launch.block[2], graph.empty() ? "" : " " + graph);
 }
 
 TrackTree::TrackTree(const trace::Model& model)

@@ -124,8 +124,11 @@ std::string_view CompletenessWord(trace::Completeness completeness);
 // Number of CTAs that the launch asked for; where that is not known, of those with a kept record.
 uint64_t CtaCount(const trace::Model& model, const trace::Launch& launch);
 
+// "graph 0 node 2 replay 5", "?" where a number is not known; empty if no graph is known.
+std::string GraphLabel(const trace::Launch& launch);
+
 // "#3 gemm<<<132x1x1, 384x1x1>>>"; with "#?" and the grid id where the host's log has no such
-// launch.
+// launch. A launch by a graph has the graph's label, too.
 std::string LaunchLabel(const trace::Model& model, const trace::Launch& launch);
 
 }  // namespace iket::exporter

@@ -358,6 +358,30 @@ bool FindKernel(CUmodule module, const char* name, uint32_t* number) noexcept {
   return module != nullptr && Find(&LoadedImage::module, module, name, number);
 }
 
+bool FindKernel(CUfunction function, uint32_t* number) noexcept {
+  const RealDriver& real = Real();
+  CUmodule module = nullptr;
+  const char* name = nullptr;
+  if (g_generation.load() == 0 || function == nullptr || real.FuncGetModule == nullptr ||
+      real.FuncGetName == nullptr || real.FuncGetModule(&module, function) != CUDA_SUCCESS ||
+      real.FuncGetName(&name, function) != CUDA_SUCCESS || name == nullptr) {
+    return false;
+  }
+  const std::lock_guard lock(g_mutex);
+  for (const LoadedImage& image : Images()) {
+    CUmodule own = image.module;
+    const bool known =
+        own != nullptr || (real.LibraryGetModule != nullptr &&
+                           real.LibraryGetModule(&own, image.library) == CUDA_SUCCESS);
+    if (!known || own != module) continue;
+    const auto found = image.image->kernels.find(std::string_view(name));
+    if (found == image.image->kernels.end()) return false;
+    *number = found->second;
+    return true;
+  }
+  return false;
+}
+
 Arming ArmCurrentContext() noexcept {
   const uint64_t generation = g_generation.load(std::memory_order_acquire);
   if (generation == 0) return {};

@@ -27,6 +27,8 @@ void RemoveModule(CUmodule module) noexcept;
 // The number of a kernel by the name it has in a library or module; false if it is not traced.
 bool FindKernel(CUlibrary library, const char* name, uint32_t* number) noexcept;
 bool FindKernel(CUmodule module, const char* name, uint32_t* number) noexcept;
+// The same of a handle that no hook has seen, by what the driver says of it; slow.
+bool FindKernel(CUfunction function, uint32_t* number) noexcept;
 
 // Makes sure that the current context can run every patched image. Cheap when there is nothing to
 // do; call before each launch. What fails is tried twice: it may have been a moment's want.

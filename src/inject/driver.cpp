@@ -62,6 +62,19 @@ RealDriver LoadReal() noexcept {
   find(real.LinkComplete, "cuLinkComplete");
   find(real.LinkDestroy, "cuLinkDestroy");
   real.usable = !missing;
+  missing = false;
+  find(real.StreamIsCapturing, "cuStreamIsCapturing");
+  find(real.GraphGetNodes, "cuGraphGetNodes");
+  find(real.GraphNodeGetDependencies, "cuGraphNodeGetDependencies");
+  find(real.GraphNodeGetType, "cuGraphNodeGetType");
+  find(real.GraphKernelGetParams, "cuGraphKernelNodeGetParams_v2");
+  find(real.GraphKernelGetAttribute, "cuGraphKernelNodeGetAttribute");
+  find(real.GraphChildGetGraph, "cuGraphChildGraphNodeGetGraph");
+  real.knows_graphs = !missing;
+  find(real.KernelGetFunction, "cuKernelGetFunction");
+  find(real.FuncGetModule, "cuFuncGetModule");
+  find(real.FuncGetName, "cuFuncGetName");
+  find(real.LibraryGetModule, "cuLibraryGetModule");
   return real;
 }
 

@@ -56,9 +56,24 @@ struct RealDriver {
   decltype(&::cuLinkAddData_v2) LinkAddData;
   decltype(&::cuLinkComplete) LinkComplete;
   decltype(&::cuLinkDestroy) LinkDestroy;
+  // Of graphs. The oldest form of cuGraphNodeGetDependencies, which every driver has.
+  decltype(&::cuStreamIsCapturing) StreamIsCapturing;
+  decltype(&::cuGraphGetNodes) GraphGetNodes;
+  CUresult (*GraphNodeGetDependencies)(CUgraphNode, CUgraphNode*, size_t*);
+  decltype(&::cuGraphNodeGetType) GraphNodeGetType;
+  decltype(&::cuGraphKernelNodeGetParams_v2) GraphKernelGetParams;
+  decltype(&::cuGraphKernelNodeGetAttribute) GraphKernelGetAttribute;
+  decltype(&::cuGraphChildGraphNodeGetGraph) GraphChildGetGraph;
+  // Not in every driver.
+  decltype(&::cuKernelGetFunction) KernelGetFunction;
+  decltype(&::cuFuncGetModule) FuncGetModule;
+  decltype(&::cuFuncGetName) FuncGetName;
+  decltype(&::cuLibraryGetModule) LibraryGetModule;
   // clang-format on
 
-  // True if all that is needed to trace is there.
+  // True if all of the second part is there; what is missing of the third is done without.
+  bool knows_graphs = false;
+  // True if all of the first part, which tracing needs, is there.
   bool usable = false;
 };
 const RealDriver& Real() noexcept;

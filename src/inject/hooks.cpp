@@ -10,11 +10,14 @@
 #include <dlfcn.h>
 
 #include <cstring>
+#include <string_view>
 
 #include "inject/contexts.h"
 #include "inject/driver.h"
+#include "inject/graph_hooks.h"
 #include "inject/images.h"
 #include "inject/launches.h"
+#include "inject/real_function.h"
 #include "inject/say.h"
 
 #undef cuGetProcAddress
@@ -24,17 +27,6 @@
 
 namespace iket::inject {
 namespace {
-
-// The driver's function of this exported name, with the type of ours.
-#define IKET_REAL(name) (RealFunction<decltype(&::name)>(#name))
-
-template <typename Function>
-Function RealFunction(const char* name) noexcept {
-  return reinterpret_cast<Function>(FindReal(name));
-}
-
-// What a driver function returns that this driver does not have.
-constexpr CUresult kMissing = CUDA_ERROR_NOT_FOUND;
 
 constexpr char kRefused[] =
     "the driver refuses a patched code image; the program runs the original, which is not traced";
@@ -61,7 +53,7 @@ CUresult LoadPatched(const std::shared_ptr<PatchedImage>& patched, const Load& l
   return second;
 }
 
-LaunchShape ShapeOf(const CUlaunchConfig* config) noexcept {
+LaunchShape ShapeOf(std::string_view called, const CUlaunchConfig* config) noexcept {
   LaunchShape shape;
   if (config == nullptr) return shape;
   shape.grid[0] = config->gridDimX;
@@ -71,7 +63,7 @@ LaunchShape ShapeOf(const CUlaunchConfig* config) noexcept {
   shape.block[1] = config->blockDimY;
   shape.block[2] = config->blockDimZ;
   shape.dynamic_shared_bytes = config->sharedMemBytes;
-  shape.stream = config->hStream;
+  shape.stream = StreamOf(called, config->hStream);
   for (unsigned i = 0; config->attrs != nullptr && i < config->numAttrs; ++i) {
     const CUlaunchAttribute& attribute = config->attrs[i];
     if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
@@ -103,7 +95,6 @@ CUresult cuLaunchKernel_ptsz(CUfunction, unsigned, unsigned, unsigned, unsigned,
 CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig*, CUfunction, void**, void**);
 CUresult cuLaunchCooperativeKernel_ptsz(CUfunction, unsigned, unsigned, unsigned, unsigned,
                                         unsigned, unsigned, unsigned, CUstream, void**);
-CUresult cuGraphLaunch_ptsz(CUgraphExec, CUstream);
 
 // --- code images -------------------------------------------------------------------------------
 
@@ -259,7 +250,7 @@ CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
     const Launching launching = BeforeLaunch(function, {.grid = {grid_x, grid_y, grid_z},     \
                                                         .block = {block_x, block_y, block_z}, \
                                                         .dynamic_shared_bytes = shared,       \
-                                                        .stream = stream});                   \
+                                                        .stream = StreamOf(#name, stream)});  \
     if (launching.result != CUDA_SUCCESS) return launching.result;                            \
     const CUresult result = real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, \
                                  shared, stream, parameters, extra);                          \
@@ -275,7 +266,7 @@ IKET_LAUNCH_KERNEL(cuLaunchKernel_ptsz)
                 void** extra) {                                                       \
     static const auto real = IKET_REAL(name);                                         \
     if (real == nullptr) return kMissing;                                             \
-    const Launching launching = BeforeLaunch(function, ShapeOf(config));              \
+    const Launching launching = BeforeLaunch(function, ShapeOf(#name, config));       \
     if (launching.result != CUDA_SUCCESS) return launching.result;                    \
     const CUresult result = real(config, function, parameters, extra);                \
     AfterLaunch(launching.entry, result);                                             \
@@ -295,7 +286,7 @@ IKET_LAUNCH_KERNEL_EX(cuLaunchKernelEx_ptsz)
         BeforeLaunch(function, {.grid = {grid_x, grid_y, grid_z},                             \
                                 .block = {block_x, block_y, block_z},                         \
                                 .dynamic_shared_bytes = shared,                               \
-                                .stream = stream,                                             \
+                                .stream = StreamOf(#name, stream),                            \
                                 .flags = iket::session::kLaunchCooperative});                 \
     if (launching.result != CUDA_SUCCESS) return launching.result;                            \
     const CUresult result = real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, \
@@ -306,19 +297,6 @@ IKET_LAUNCH_KERNEL_EX(cuLaunchKernelEx_ptsz)
 IKET_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel)
 IKET_LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel_ptsz)
 #undef IKET_LAUNCH_COOPERATIVE
-
-// A graph's kernels were added earlier; its context must be armed before they run.
-#define IKET_GRAPH_LAUNCH(name)                        \
-  CUresult name(CUgraphExec graph, CUstream stream) {  \
-    static const auto real = IKET_REAL(name);          \
-    if (real == nullptr) return kMissing;              \
-    const CUresult ready = ArmCurrentContext().result; \
-    if (ready != CUDA_SUCCESS) return ready;           \
-    return real(graph, stream);                        \
-  }
-IKET_GRAPH_LAUNCH(cuGraphLaunch)
-IKET_GRAPH_LAUNCH(cuGraphLaunch_ptsz)
-#undef IKET_GRAPH_LAUNCH
 
 // --- ends of contexts --------------------------------------------------------------------------
 
@@ -395,6 +373,20 @@ const Hook kHooks[] = {
     IKET_HOOK(cuLaunchKernelEx, cuLaunchKernelEx_ptsz, 11060, true),
     IKET_HOOK(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel, 9000, false),
     IKET_HOOK(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz, 9000, true),
+    IKET_HOOK(cuGraphInstantiate, cuGraphInstantiate, 10000, false),
+    IKET_HOOK(cuGraphInstantiate, cuGraphInstantiate_v2, 11000, false),
+    IKET_HOOK(cuGraphInstantiate, cuGraphInstantiateWithFlags, 12000, false),
+    IKET_HOOK(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, 11040, false),
+    IKET_HOOK(cuGraphInstantiateWithParams, cuGraphInstantiateWithParams, 12000, false),
+    IKET_HOOK(cuGraphInstantiateWithParams, cuGraphInstantiateWithParams_ptsz, 12000, true),
+    IKET_HOOK(cuGraphExecUpdate, cuGraphExecUpdate, 10020, false),
+    IKET_HOOK(cuGraphExecUpdate, cuGraphExecUpdate_v2, 12000, false),
+    IKET_HOOK(cuGraphExecKernelNodeSetParams, cuGraphExecKernelNodeSetParams, 10010, false),
+    IKET_HOOK(cuGraphExecKernelNodeSetParams, cuGraphExecKernelNodeSetParams_v2, 12000, false),
+    IKET_HOOK(cuGraphExecChildGraphNodeSetParams, cuGraphExecChildGraphNodeSetParams, 11010, false),
+    IKET_HOOK(cuGraphExecNodeSetParams, cuGraphExecNodeSetParams, 12020, false),
+    IKET_HOOK(cuGraphNodeSetEnabled, cuGraphNodeSetEnabled, 11060, false),
+    IKET_HOOK(cuGraphExecDestroy, cuGraphExecDestroy, 10000, false),
     IKET_HOOK(cuGraphLaunch, cuGraphLaunch, 10000, false),
     IKET_HOOK(cuGraphLaunch, cuGraphLaunch_ptsz, 10000, true),
     IKET_HOOK(cuCtxDestroy, cuCtxDestroy, 2000, false),

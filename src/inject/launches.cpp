@@ -74,6 +74,13 @@ bool LookUpKernel(const void* handle, uint32_t* number) noexcept {
   }
 }
 
+bool IsCapturing(CUstream stream) noexcept {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return Real().StreamIsCapturing != nullptr &&
+         Real().StreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 Launching BeforeLaunch(const void* handle, const LaunchShape& shape) noexcept {
   const Arming arming = ArmCurrentContext();
   uint32_t number = 0;
@@ -86,11 +93,12 @@ Launching BeforeLaunch(const void* handle, const LaunchShape& shape) noexcept {
   }
   Guest* guest = Guest::Existing();
   if (guest == nullptr || guest->launch_log() == nullptr) return {};
+  const uint32_t captured = IsCapturing(shape.stream) ? session::kLaunchCaptured : 0u;
   session::LaunchEntry* entry = guest->launch_log()->Append();
   if (entry == nullptr) return {};
   entry->kernel = number;
   entry->context = arming.context;
-  entry->flags = shape.flags;
+  entry->flags = shape.flags | captured;
   entry->stream = reinterpret_cast<uintptr_t>(shape.stream);
   entry->host_ns = session::NowNs();
   std::memcpy(entry->grid, shape.grid, sizeof entry->grid);

@@ -2,7 +2,7 @@
 //
 // Launching is the hot path of other people's programs. A launch of a kernel that is not traced
 // costs here two atomic loads, a thread-local comparison and one probe of a hash table: no lock, no
-// system call, no allocation.
+// system call, no allocation. One that is traced asks the driver whether its stream is captured.
 #pragma once
 
 #include <cuda.h>
@@ -30,6 +30,9 @@ struct LaunchShape {
   CUstream stream = nullptr;
   uint32_t flags = 0;  // session::LaunchFlag
 };
+
+// True if what goes into the stream is captured into a graph and does not run.
+bool IsCapturing(CUstream stream) noexcept;
 
 // Before a launch of `handle`: arms the context and, for a traced kernel, writes an entry, which
 // AfterLaunch completes.

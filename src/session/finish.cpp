@@ -34,6 +34,7 @@ Result<void> CopyAccount(const capture::Reader& account, capture::Writer& writer
   if (auto done = append(facts.kernels); !done) return done;
   if (auto done = append(facts.declarations); !done) return done;
   if (auto done = append(facts.contexts); !done) return done;
+  if (auto done = append(facts.graph_nodes); !done) return done;
   if (auto done = append(facts.counters); !done) return done;
   if (auto done = append(facts.notes); !done) return done;
   Result<void> result;
@@ -92,6 +93,8 @@ Result<FinishedCapture> Join(const std::string& folder, uint32_t pid, const std:
   if (auto log = LaunchLog::Open(SessionPath(folder, pid, kSuffixLaunches))) {
     const auto launches = log->Launches();
     if (!launches.empty()) keep(writer.Append(std::span(launches)));
+    const auto graphs = log->GraphLaunches();
+    if (!graphs.empty()) keep(writer.Append(std::span(graphs)));
     if (log->lost() > 0) {
       keep(writer.Append(capture::Counter{"launches that found the launch log full", log->lost()}));
     }

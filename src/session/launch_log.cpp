@@ -143,14 +143,25 @@ uint64_t LaunchLog::logged() const {
   return std::min<uint64_t>(header_->appended.load(std::memory_order_acquire), room);
 }
 
-std::vector<capture::Launch> LaunchLog::Launches() const {
+uint64_t LaunchLog::next_sequence() const {
+  return header_->appended.load(std::memory_order_acquire);
+}
+
+// visit(sequence number, entry, whether the driver refused it) of what was written wholly.
+template <typename Visit>
+void LaunchLog::ForEach(const Visit& visit) const {
   const uint64_t count = logged();
-  std::vector<capture::Launch> launches;
-  launches.reserve(count);
   for (uint64_t i = 0; i < count; ++i) {
-    const LaunchEntry& entry = entries()[i];
-    const uint32_t state = entry.state.load(std::memory_order_acquire);
-    if (state == 0) continue;  // its thread died in between
+    const uint32_t state = entries()[i].state.load(std::memory_order_acquire);
+    if (state != 0) visit(i, entries()[i], state == 2);  // 0: its thread died in between
+  }
+}
+
+std::vector<capture::Launch> LaunchLog::Launches() const {
+  std::vector<capture::Launch> launches;
+  launches.reserve(logged());
+  ForEach([&](uint64_t i, const LaunchEntry& entry, bool failed) {
+    if ((entry.flags & kLaunchOfGraph) != 0) return;
     launches.push_back({.sequence = i,
                         .stream = entry.stream,
                         .host_ns = entry.host_ns,
@@ -162,8 +173,23 @@ std::vector<capture::Launch> LaunchLog::Launches() const {
                         .dynamic_shared_bytes = entry.dynamic_shared_bytes,
                         .cooperative = (entry.flags & kLaunchCooperative) != 0,
                         .graph = (entry.flags & kLaunchCaptured) != 0,
-                        .failed = state == 2});
-  }
+                        .failed = failed});
+  });
+  return launches;
+}
+
+std::vector<capture::GraphLaunch> LaunchLog::GraphLaunches() const {
+  std::vector<capture::GraphLaunch> launches;
+  ForEach([&](uint64_t i, const LaunchEntry& entry, bool failed) {
+    if ((entry.flags & kLaunchOfGraph) == 0) return;
+    launches.push_back({.sequence = i,
+                        .stream = entry.stream,
+                        .host_ns = entry.host_ns,
+                        .graph = entry.graph,
+                        .context = entry.context,
+                        .captured = (entry.flags & kLaunchCaptured) != 0,
+                        .failed = failed});
+  });
   return launches;
 }
 

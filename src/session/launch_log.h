@@ -1,4 +1,5 @@
-// launch_log.h: the host's log of launches, in a file that guest and supervisor both map.
+// launch_log.h: the host's log of launches, of kernels and of graphs, in a file that guest and
+// supervisor both map.
 //
 // The guest appends without a lock or a system call, from any thread; the entries outlive the guest
 // whatever ends it. The file grows by a MiB at a time, and what an entry is stored to is allocated
@@ -22,7 +23,7 @@ namespace iket::session {
 // As it lies in the file. `state` is stored last, with release order: 0 means not (wholly) written.
 struct LaunchEntry {
   std::atomic<uint32_t> state;  // 1 written, 2 written and the driver refused the launch
-  uint32_t kernel;
+  uint32_t kernel;              // kNoKernel where a graph is launched
   uint32_t context;
   uint32_t flags;  // LaunchFlag
   uint64_t stream;
@@ -31,11 +32,16 @@ struct LaunchEntry {
   uint32_t block[3];
   uint32_t cluster[3];  // 0: not given
   uint32_t dynamic_shared_bytes;
-  uint32_t reserved[6];
+  uint32_t graph;  // with kLaunchOfGraph
+  uint32_t reserved[5];
 };
 static_assert(sizeof(LaunchEntry) == 96);
 
-enum LaunchFlag : uint32_t { kLaunchCooperative = 1, kLaunchCaptured = 2 };
+enum LaunchFlag : uint32_t {
+  kLaunchCooperative = 1,
+  kLaunchCaptured = 2,  // into a graph: it did not run
+  kLaunchOfGraph = 8,   // of an executable graph, not of a kernel: no kernel, no dimensions
+};
 
 class LaunchLog {
  public:
@@ -54,9 +60,13 @@ class LaunchLog {
   // An entry of one's own to fill in, or null when the log is full. Set `state` last.
   LaunchEntry* Append();
 
-  // What was written wholly, in order; the sequence number is the position in the log. Contents are
-  // taken as they are: they come from another process.
+  // The sequence number that no launch before now has.
+  uint64_t next_sequence() const;
+
+  // What was written wholly, in order; the sequence number is the position in the log, which has
+  // both kinds. Contents are taken as they are: they come from another process.
   std::vector<capture::Launch> Launches() const;
+  std::vector<capture::GraphLaunch> GraphLaunches() const;
   // Launches that found the log, or the disk, full.
   uint64_t lost() const;
 
@@ -67,6 +77,8 @@ class LaunchLog {
   LaunchEntry* entries() const;
   bool Grow(uint64_t index);
   uint64_t logged() const;
+  template <typename Visit>
+  void ForEach(const Visit& visit) const;
 
   Header* header_ = nullptr;
   size_t mapped_ = 0;

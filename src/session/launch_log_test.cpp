@@ -68,6 +68,26 @@ TEST_F(LaunchLogTest, KeepsWhatWasWritten) {
   EXPECT_EQ(log.lost(), 0u);
 }
 
+TEST_F(LaunchLogTest, LaunchesOfGraphsAreNumberedWithThoseOfKernels) {
+  LaunchLog log = LaunchLog::Create(path_).value();
+  EXPECT_EQ(log.next_sequence(), 0u);
+  Fill(*log.Append(), 7);
+  LaunchEntry* graph = log.Append();
+  Fill(*graph, capture::kNoKernel);
+  graph->graph = 3;
+  graph->flags = kLaunchOfGraph;
+  Fill(*log.Append(), 8);
+  EXPECT_EQ(log.next_sequence(), 3u);
+  const auto launches = LaunchLog::Open(path_).value().Launches();
+  ASSERT_EQ(launches.size(), 2u);
+  EXPECT_EQ(launches[1].sequence, 2u);
+  const auto graphs = LaunchLog::Open(path_).value().GraphLaunches();
+  ASSERT_EQ(graphs.size(), 1u);
+  const capture::GraphLaunch expected{
+      .sequence = 1, .stream = 0x1234567890, .host_ns = graph->host_ns, .graph = 3, .context = 2};
+  EXPECT_EQ(graphs[0], expected);
+}
+
 TEST_F(LaunchLogTest, TakesLaunchesFromManyThreads) {
   constexpr uint32_t kThreads = 4, kEach = 5000;
   LaunchLog log = LaunchLog::Create(path_).value();

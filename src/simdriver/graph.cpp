@@ -15,6 +15,11 @@ bool Contains(const std::vector<T*>& list, const T* element) {
   return std::find(list.begin(), list.end(), element) != list.end();
 }
 
+OperationPtr InstantiatedOf(const OperationPtr& operation) {
+  OperationPtr instantiated = operation->Instantiated();
+  return instantiated != nullptr ? instantiated : operation;
+}
+
 }  // namespace
 
 Graph::~Graph() {
@@ -95,7 +100,7 @@ GraphExec::GraphExec(const Graph& graph, unsigned long long flags) : flags_(flag
   std::map<const GraphNode*, size_t> index;
   for (const GraphNode* node : graph.InOrder()) {
     index[node] = steps_.size();
-    Step step{.node = node->number, .operation = node->operation};
+    Step step{.node = node->number, .operation = InstantiatedOf(node->operation)};
     for (const GraphNode* before : node->dependencies) step.after.push_back(index[before]);
     steps_.push_back(std::move(step));
   }
@@ -114,7 +119,7 @@ bool GraphExec::Replace(uint64_t node, const OperationPtr& operation) {
   const std::lock_guard lock(mutex_);
   for (Step& step : steps_) {
     if (step.node != node || step.operation->type() != operation->type()) continue;
-    step.operation = operation;
+    step.operation = InstantiatedOf(operation);
     return true;
   }
   return false;
@@ -156,10 +161,17 @@ CUgraphExecUpdateResult GraphExec::Update(const Graph& graph, GraphNode** culpri
   }
   *culprit = nullptr;
   for (size_t i = 0; i < order.size(); ++i) {
-    steps_[i].operation = order[i]->operation;
+    steps_[i].operation = InstantiatedOf(order[i]->operation);
     steps_[i].node = order[i]->number;
   }
   return CU_GRAPH_EXEC_UPDATE_SUCCESS;
+}
+
+std::shared_ptr<const Operation> GraphOperation::Instantiated() const {
+  std::vector<OperationPtr> steps;
+  steps.reserve(steps_.size());
+  for (const OperationPtr& step : steps_) steps.push_back(InstantiatedOf(step));
+  return std::make_shared<GraphOperation>(std::move(steps), graph_);
 }
 
 CUresult GraphOperation::Run() const {

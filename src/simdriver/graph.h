@@ -99,6 +99,7 @@ class GraphOperation : public Operation {
       : steps_(std::move(steps)), graph_(std::move(graph)) {}
   CUgraphNodeType type() const override { return CU_GRAPH_NODE_TYPE_GRAPH; }
   CUresult Run() const override;
+  std::shared_ptr<const Operation> Instantiated() const override;
   // Of a child node; null for a launch.
   const std::shared_ptr<Graph>& graph() const { return graph_; }
 

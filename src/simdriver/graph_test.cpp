@@ -1,3 +1,5 @@
+#include <array>
+
 #include "simdriver/testing.h"
 
 namespace iket::simdriver::testing {
@@ -62,6 +64,37 @@ TEST_F(Graph, CapturedWorkRunsWhenItIsLaunched) {
   EXPECT_EQ(Value(), 12);
   ASSERT_CU(CU(cuGraphExecDestroy)(exec));
   EXPECT_CU(CUDA_ERROR_INVALID_VALUE, CU(cuGraphLaunch)(exec, stream));
+}
+
+TEST_F(Graph, ANodeHasOneGridIdInAllReplays) {
+  CUdeviceptr ids = 0;
+  ASSERT_CU(CU(cuMemAlloc)(&ids, 24));
+  CUdeviceptr at[] = {ids, ids + 8, ids + 16};
+  ASSERT_CU(CU(cuStreamBeginCapture)(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  ASSERT_CU(Launch("StoreGridId", 1, {&at[0]}, stream));
+  ASSERT_CU(Launch("StoreGridId", 1, {&at[1]}, stream));
+  CUgraph graph = nullptr;
+  ASSERT_CU(CU(cuStreamEndCapture)(stream, &graph));
+  const CUgraphExec exec = Instantiate(graph);
+  const CUgraphExec twin = Instantiate(graph);
+  const auto ids_now = [&] {
+    std::array<uint64_t, 3> read{};
+    EXPECT_CU(CUDA_SUCCESS, CU(cuStreamSynchronize)(stream));
+    EXPECT_CU(CUDA_SUCCESS, CU(cuMemcpyDtoH)(read.data(), ids, sizeof read));
+    return read;
+  };
+  ASSERT_CU(CU(cuGraphLaunch)(exec, stream));
+  const auto first = ids_now();
+  EXPECT_NE(first[0], first[1]);
+  ASSERT_CU(Launch("StoreGridId", 1, {&at[2]}, stream));
+  ASSERT_CU(CU(cuGraphLaunch)(exec, stream));
+  const auto second = ids_now();
+  EXPECT_EQ(second[0], first[0]);
+  EXPECT_EQ(second[1], first[1]);
+  EXPECT_NE(second[2], first[0]);
+  EXPECT_NE(second[2], first[1]);
+  ASSERT_CU(CU(cuGraphLaunch)(twin, stream));
+  EXPECT_NE(ids_now()[0], first[0]);
 }
 
 TEST_F(Graph, EventsCarryACaptureIntoOtherStreams) {

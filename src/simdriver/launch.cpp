@@ -235,12 +235,18 @@ CUresult KernelOperation::WithShape(const LaunchShape& shape,
   return CUDA_SUCCESS;
 }
 
-std::shared_ptr<const Operation> KernelOperation::Submitted() const {
+std::shared_ptr<KernelOperation> KernelOperation::Numbered() const {
   std::shared_ptr<KernelOperation> operation = Copy();
   operation->grid_id_ = g_next_grid.fetch_add(1);
-  limits_->Use(*function_->kernel);
   return operation;
 }
+
+std::shared_ptr<const Operation> KernelOperation::Submitted() const {
+  limits_->Use(*function_->kernel);
+  return Numbered();
+}
+
+std::shared_ptr<const Operation> KernelOperation::Instantiated() const { return Numbered(); }
 
 CUresult KernelOperation::Run() const {
   const RunningLaunch running;
@@ -250,7 +256,7 @@ CUresult KernelOperation::Run() const {
                            .cluster = shape_.cluster,
                            .dynamic_shared = shape_.dynamic_shared,
                            .params = params_,
-                           .grid_id = grid_id_ != 0 ? grid_id_ : g_next_grid.fetch_add(1),
+                           .grid_id = grid_id_,
                            .cooperative = shape_.cooperative};
   limits_->Use(*function_->kernel);
   limits_->Apply(config);

@@ -31,8 +31,10 @@ class KernelOperation : public Operation {
   // Runs the grid to its end. A fault is said in one line.
   CUresult Run() const override;
   // The launch with its %gridid: they count launches in the order of the program's calls, whatever
-  // order the streams run them in. A graph's kernels take theirs when they run.
+  // order the streams run them in. A node takes the next one when its graph is instantiated, or
+  // when it is changed there, and has it in all launches of the graph.
   std::shared_ptr<const Operation> Submitted() const override;
+  std::shared_ptr<const Operation> Instantiated() const override;
 
   CUfunction handle() const { return handle_; }
   const LaunchShape& shape() const { return shape_; }
@@ -44,6 +46,7 @@ class KernelOperation : public Operation {
  private:
   KernelOperation() = default;
   std::shared_ptr<KernelOperation> Copy() const;
+  std::shared_ptr<KernelOperation> Numbered() const;
 
   CUfunction handle_ = nullptr;
   std::shared_ptr<Limits> limits_;  // of the context
@@ -51,7 +54,7 @@ class KernelOperation : public Operation {
   LaunchShape shape_;
   std::vector<std::byte> params_;
   std::vector<void*> pointers_;
-  uint64_t grid_id_ = 0;  // 0: none yet
+  uint64_t grid_id_ = 0;  // 0: none
 };
 
 // Threads that a CTA of the kernel may have.

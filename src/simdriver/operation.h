@@ -23,6 +23,8 @@ class Operation {
   // What a stream runs in its place, made when the work is submitted and in that order; null: this
   // one. A graph's nodes run as they are.
   virtual std::shared_ptr<const Operation> Submitted() const { return nullptr; }
+  // What an executable graph runs in its place, as often as it is launched; null: this one.
+  virtual std::shared_ptr<const Operation> Instantiated() const { return nullptr; }
   // Those that run although the context has failed: what tells the program, or frees something.
   virtual bool runs_after_error() const { return false; }
 };

@@ -13,6 +13,8 @@
 #include "trace/grids.h"
 #include "trace/launches.h"
 #include "trace/pair.h"
+#include "trace/replays.h"
+#include "trace/runs.h"
 #include "trace/strings.h"
 #include "trace/warp_scan.h"
 
@@ -44,6 +46,7 @@ class Decoding {
     MatchGrids();
     AlignClocks({spans_, host_ns_, clock_of_ring_, gpu_of_clock_, ghz_of_clock_}, model_);
     DoubtSuspectRings();
+    FindReplays();
     MakeLaunches();
     MakeWarps();
     if (progress) progress(kWarpsMade, 100);
@@ -142,15 +145,31 @@ class Decoding {
 
   // Which grid each span is of, and when the host launched it.
   void MatchGrids() {
+    for (size_t ring = 0; ring < model_.rings.size(); ++ring) {
+      if (model_.rings.lost[ring] != 0) log_.LostRecords(model_.rings.context[ring]);
+    }
     grids_ = FindGrids(spans_, model_.rings.context, log_);
-    const uint64_t matched = grids_.Matched();
-    model_.counters.launches_unmatched = grids_.identified - matched;
-    model_.counters.launches_unseen = log_.expected() - std::min(log_.expected(), matched);
     host_ns_.resize(spans_.size());
     for (size_t i = 0; i < spans_.size(); ++i) {
       const uint32_t match = grids_.matches[grids_.grid_of_span[i]];
       host_ns_[i] = match == kNoRow ? 0 : facts_.launches[match].host_ns;
     }
+  }
+
+  // The same of kernels that graphs run, which needs the times of their warps.
+  void FindReplays() {
+    grids_.runs.resize(grids_.grids.size());
+    if (!facts_.graph_launches.empty()) {
+      std::vector<SpanTime> times;
+      times.reserve(spans_.size());
+      for (const WarpSpan& span : spans_) {
+        times.push_back({NsOf(span, 0), NsOf(span, EndOffset(span))});
+      }
+      SplitReplays({spans_, times, model_.rings.context, model_.rings.lost}, runs_, grids_);
+    }
+    const uint64_t matched = grids_.Matched(), expected = log_.expected() + runs_.expected();
+    model_.counters.launches_unmatched = grids_.identified - matched;
+    model_.counters.launches_unseen = expected - std::min(expected, matched);
   }
 
   // Rows of launches, by their first moment; launch_of_span_.
@@ -166,7 +185,7 @@ class Decoding {
     std::vector<uint32_t> launch_of_grid(grids_.grids.size());
     for (uint32_t i = 0; i < order.size(); ++i) {
       launch_of_grid[order[i]] = i;
-      AddLaunch(grids_.grids[order[i]], grids_.matches[order[i]]);
+      AddLaunch(grids_.grids[order[i]], grids_.matches[order[i]], grids_.runs[order[i]]);
     }
     launch_of_span_.resize(spans_.size());
     for (size_t i = 0; i < spans_.size(); ++i) {
@@ -174,7 +193,7 @@ class Decoding {
     }
   }
 
-  void AddLaunch(const Grid& grid, uint32_t match) {
+  void AddLaunch(const Grid& grid, uint32_t match, const GridRun& run) {
     Launch launch;
     const uint32_t kernel = match != kNoRow ? facts_.launches[match].kernel : grid.kernel;
     launch.kernel = kernel == kNoRow ? kNoRow : KernelRow(facts_, kernel);
@@ -197,7 +216,26 @@ class Decoding {
       launch.dynamic_shared_bytes = from.dynamic_shared_bytes;
       launch.cooperative = from.cooperative;
     }
+    if (run.found && match == kNoRow) TakeRun(run, launch);
     model_.launches.push_back(launch);
+  }
+
+  // What is known of a launch by a graph.
+  void TakeRun(const GridRun& run, Launch& launch) const {
+    const auto size = [](const capture::Dim3& from) { return std::array{from.x, from.y, from.z}; };
+    launch.grid = size(run.shape.grid);
+    launch.block = size(run.shape.block);
+    launch.cluster = size(run.shape.cluster);
+    launch.warps_expected = WarpsExpected(launch.grid, launch.block);
+    launch.graph = run.graph;
+    launch.node = run.node;
+    launch.replay = run.replay;
+    if (!run.of_log) return;
+    launch.sequence = static_cast<uint32_t>(run.sequence);
+    launch.stream = run.stream;
+    launch.host_ns = static_cast<uint64_t>(facts_.graph_launches[run.graph_launch].host_ns);
+    launch.dynamic_shared_bytes = run.shape.dynamic_shared_bytes;
+    launch.cooperative = run.shape.cooperative;
   }
 
   // Cycles from a span's first record to its last moment.
@@ -310,7 +348,7 @@ class Decoding {
     }
     for (Launch& launch : model_.launches) {
       const uint64_t expected = launch.warps_expected;
-      // More warps than the grid has: a graph ran several times under one %gridid.
+      // More warps than the grid has: several runs that nothing tells apart (replays.h).
       if (expected == 0 || launch.warp_count > expected) continue;
       model_.counters.warps_missing += expected - launch.warp_count;
       const bool whole = launch.warps_begun == expected && launch.warps_ended == expected &&
@@ -335,7 +373,8 @@ class Decoding {
   int64_t read_host_ns_;
   Model model_;
   StringInterner strings_;
-  LaunchLog log_{facts_};
+  RunLog runs_{facts_};
+  LaunchLog log_{facts_, runs_};
   std::vector<WarpSpan> spans_;  // ring by ring
   Grids grids_;
   std::vector<int64_t> host_ns_;          // of each span's launch; 0 unknown

@@ -53,7 +53,11 @@ class GridNumbers {
 }  // namespace
 
 uint64_t Grids::Matched() const {
-  return matches.size() - static_cast<uint64_t>(std::ranges::count(matches, kNoRow));
+  uint64_t matched = 0;
+  for (size_t i = 0; i < matches.size(); ++i) {
+    matched += matches[i] != kNoRow || (i < runs.size() && runs[i].of_log) ? 1 : 0;
+  }
+  return matched;
 }
 
 Grids FindGrids(std::span<const WarpSpan> spans, std::span<const uint32_t> context_of_ring,

@@ -22,11 +22,16 @@ class Difference {
 
 }  // namespace
 
-LaunchLog::LaunchLog(const capture::Capture& facts) : facts_(facts) {
+LaunchLog::LaunchLog(const capture::Capture& facts, const RunLog& runs) : facts_(facts) {
   for (uint32_t i = 0; i < facts.launches.size(); ++i) {
     const capture::Launch& launch = facts.launches[i];
     if (launch.failed) continue;
-    Context& context = contexts_[launch.context];
+    const auto [entry, is_new] = contexts_.try_emplace(launch.context);
+    Context& context = entry->second;
+    if (is_new) {
+      context.graphs = runs.HasGraphs(launch.context);
+      context.unstated = runs.Unstated(launch.context);
+    }
     Kernel& kernel = context.kernels[launch.kernel];
     if (kernel.shape == kNoRow) {
       kernel.shape = i;
@@ -36,9 +41,10 @@ LaunchLog::LaunchLog(const capture::Capture& facts) : facts_(facts) {
                           other.cluster == launch.cluster;
     }
     if (launch.graph) {
-      context.captured = kernel.captured = true;
+      context.graphs = kernel.captured = true;
       continue;
     }
+    kernel.captured = kernel.captured || runs.Has(launch.context, launch.kernel);
     kernel.launches.push_back(i);
     const capture::Kernel* known = facts.FindKernel(launch.kernel);
     const bool leaves_records = known != nullptr && launch.context != capture::kNoContext &&
@@ -59,6 +65,12 @@ uint32_t LaunchLog::Sequence(uint32_t launch) const {
   return static_cast<uint32_t>(facts_.launches[launch].sequence);
 }
 
+void LaunchLog::LostRecords(uint32_t context) {
+  if (const auto found = contexts_.find(context); found != contexts_.end()) {
+    found->second.lossy = true;
+  }
+}
+
 std::vector<uint32_t> LaunchLog::Match(std::span<const Grid> grids) const {
   std::vector<uint32_t> matches(grids.size(), kNoRow);
   for (size_t begin = 0; begin < grids.size();) {
@@ -75,13 +87,14 @@ std::vector<uint32_t> LaunchLog::Match(std::span<const Grid> grids) const {
 
 void LaunchLog::MatchContext(const Context& context, std::span<const Grid> grids,
                              std::span<uint32_t> matches) const {
+  if (context.unstated && context.lossy) return;
   Difference difference;
   auto match = [&](size_t grid, uint32_t launch) {
     matches[grid] = launch;
     difference.Add(grids[grid].grid_id - Sequence(launch));
   };
 
-  bool all_fit = !context.captured && grids.size() == context.launches.size();
+  bool all_fit = !context.graphs && grids.size() == context.launches.size();
   for (size_t i = 0; all_fit && i < grids.size(); ++i) {
     const uint32_t kernel = facts_.launches[context.launches[i]].kernel;
     all_fit = grids[i].kernel == kNoRow || grids[i].kernel == kernel;
@@ -114,6 +127,7 @@ void LaunchLog::MatchContext(const Context& context, std::span<const Grid> grids
     }
   }
 
+  if (context.graphs) return;
   const std::optional<uint32_t> known = difference.value();
   for (const Unsure& group : unsure) {
     const std::vector<uint32_t>& launches = *group.launches;
@@ -147,7 +161,7 @@ uint32_t LaunchLog::SharedShape(uint32_t context, uint32_t kernel) const {
 
 uint32_t LaunchLog::OnlyLaunch(uint32_t context) const {
   const auto found = contexts_.find(context);
-  if (found == contexts_.end() || found->second.captured) return kNoRow;
+  if (found == contexts_.end() || found->second.graphs) return kNoRow;
   return found->second.launches.size() == 1 ? found->second.launches.front() : kNoRow;
 }
 

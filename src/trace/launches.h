@@ -9,7 +9,9 @@
 //      difference for all of its matches in the context;
 //   3. else with a kernel's newest logged launches, when their differences are all the same: rings
 //      lose the oldest launches first. Not for a single grid, whose difference proves nothing.
-// What is left stays unmatched: a wrong match would be worse. No match contradicts a known kernel.
+// Kernels that graphs run are matched by replays.h instead, and where a graph ran at all only case
+// 1 for one kernel is left: nobody knows what a graph does to the count of %gridid. What is left
+// stays unmatched: a wrong match would be worse. No match contradicts a known kernel.
 #pragma once
 
 #include <compare>
@@ -21,6 +23,7 @@
 
 #include "capture/reader.h"
 #include "trace/model.h"
+#include "trace/runs.h"
 
 namespace iket::trace {
 
@@ -36,7 +39,11 @@ struct Grid {
 // The host's log, by context and kernel.
 class LaunchLog {
  public:
-  explicit LaunchLog(const capture::Capture& facts);
+  LaunchLog(const capture::Capture& facts, const RunLog& runs);
+
+  // Says that records of this context were overwritten. If graphs with nodes that nobody stated ran
+  // there too, a launch that is gone may be replaced by what they ran: then nothing is matched.
+  void LostRecords(uint32_t context);
 
   // For each of `grids` (sorted, each once) the index in facts.launches of what it was, or kNoRow.
   std::vector<uint32_t> Match(std::span<const Grid> grids) const;
@@ -61,7 +68,9 @@ class LaunchLog {
   struct Context {
     std::map<uint32_t, Kernel> kernels;
     std::vector<uint32_t> launches;  // that leave records, in order
-    bool captured = false;           // some of them
+    bool graphs = false;             // ran here, or may have
+    bool unstated = false;           // and have nodes that nobody stated
+    bool lossy = false;
   };
 
   uint32_t Sequence(uint32_t launch) const;

@@ -41,7 +41,7 @@ class Host {
     facts_.launches.back().failed = true;
     return *this;
   }
-  LaunchLog Log() const { return LaunchLog(facts_); }
+  LaunchLog Log() const { return LaunchLog(facts_, RunLog(facts_)); }
 
   uint32_t grid = 10;
 

@@ -86,7 +86,8 @@ enum class Completeness : uint8_t {
   kUnknown,   // not matched to the host's log: how many warps it had is not known
 };
 
-// One launch of a kernel: the warps of one grid id, matched to the host's log where possible.
+// One launch of a kernel, by the host or by a graph: the warps of one grid id, matched to the
+// host's log where possible. Launches of a graph that cannot be told apart stand in one row.
 struct Launch {
   uint32_t kernel = kNoRow;  // kNoRow for records whose kernel is not known
   uint32_t context = 0;      // index of the CUDA context within the process
@@ -103,6 +104,12 @@ struct Launch {
   bool cooperative = false;
   uint64_t stream = 0;
   uint64_t host_ns = 0;  // when the host launched it, CLOCK_MONOTONIC
+
+  // Of a launch by a graph `sequence`, `stream` and `host_ns` are of the graph's launch. Each of
+  // these is kNoRow where it is not known, as after a loss, and for launches by the host.
+  uint32_t graph = kNoRow;   // the executable graph, in the order in which they were instantiated
+  uint32_t node = kNoRow;    // in the order of the driver, nodes of child graphs counted too
+  uint32_t replay = kNoRow;  // how many launches of this graph were before this one
 
   Completeness completeness = Completeness::kUnknown;
   uint64_t warps_expected = 0;  // 0 if not known

@@ -137,6 +137,8 @@ LaunchTotals CountLaunches(const Model& model) {
   totals.warps = model.warps.size();
   totals.events = model.events.size();
   for (const Launch& launch : model.launches) {
+    totals.by_graphs += launch.graph != kNoRow ? 1 : 0;
+    totals.replays_known += launch.replay != kNoRow ? 1 : 0;
     switch (launch.completeness) {
       case Completeness::kComplete:
         ++totals.complete;

@@ -57,6 +57,8 @@ struct LaunchTotals {
   uint64_t complete = 0;
   uint64_t partial = 0;
   uint64_t unknown = 0;
+  uint64_t by_graphs = 0;      // launched by a known graph
+  uint64_t replays_known = 0;  // of these, with a replay's number
   uint64_t warps = 0;
   uint64_t events = 0;
 };

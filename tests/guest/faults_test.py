@@ -16,6 +16,8 @@ LIBRARY = (os.environ["IKET_GUEST_LIBRARY_APP"], os.environ["IKET_GUEST_IMAGE"])
 # The latter of PTX, with a driver that compiles it.
 PTX = (os.environ["IKET_GUEST_CONTAINERS"], "library-first",
        os.path.join(os.path.dirname(os.environ["IKET_GUEST_CONTAINERS"]), "containers_of_code", "work.ptx"))
+# One with graphs: captured, cloned, nested and changed.
+GRAPHS = (os.environ["IKET_SIM_GRAPHS"], os.environ["IKET_SIM_GRAPHS_IMAGE"])
 # What `iket profile` may say of a run whose program was well: done, could not write, nothing recorded.
 CODES = {0, 3, 4}
 
@@ -76,7 +78,8 @@ class Faults(unittest.TestCase):
     def every_call_of(self, kind, at_least):
         # A library that cannot be made ready at its first launch lets that launch fail: it is tried once
         # more, but not against faults that go on (docs/design/guest.md).
-        programs = ((MODULE, False), (MODULE, True), (LIBRARY, False), (PTX, False))
+        programs = ((MODULE, False), (MODULE, True), (LIBRARY, False), (PTX, False),
+                    (GRAPHS, False))
         for command, goes_on in programs:
             with self.subTest(program=command[0], goes_on=goes_on):
                 self.check(command, kind, goes_on, at_least)

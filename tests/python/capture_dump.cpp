@@ -204,6 +204,33 @@ std::string Write(const Launch& row) {
       .FIELD(failed)
       .End();
 }
+std::string Write(const GraphNode& row) {
+  return Object()
+      .FIELD(graph)
+      .FIELD(node)
+      .FIELD(since)
+      .FIELD(kernel)
+      .FIELD(grid)
+      .FIELD(block)
+      .FIELD(cluster)
+      .FIELD(dynamic_shared_bytes)
+      .FIELD(cooperative)
+      .FIELD(ordered)
+      .FIELD(disabled)
+      .FIELD(uncounted)
+      .End();
+}
+std::string Write(const GraphLaunch& row) {
+  return Object()
+      .FIELD(sequence)
+      .FIELD(stream)
+      .FIELD(host_ns)
+      .FIELD(graph)
+      .FIELD(context)
+      .FIELD(captured)
+      .FIELD(failed)
+      .End();
+}
 std::string Write(const Counter& row) { return Object().FIELD(name).FIELD(value).End(); }
 std::string Write(const Note& row) {
   return Object().FIELD(severity).FIELD(kernel).FIELD(time_ns).FIELD(text).End();
@@ -265,6 +292,8 @@ std::string Dump(const Reader& reader) {
       .Put("declarations", list(capture.declarations))
       .Put("contexts", list(capture.contexts))
       .Put("launches", list(capture.launches))
+      .Put("graph_nodes", list(capture.graph_nodes))
+      .Put("graph_launches", list(capture.graph_launches))
       .Put("counters", list(capture.counters))
       .Put("notes", list(capture.notes))
       .Put("rings", fmt::format("[{}]", fmt::join(blocks, ",")))

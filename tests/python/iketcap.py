@@ -81,6 +81,8 @@ class Capture:
     declarations: list
     contexts: list
     launches: list
+    graph_nodes: list
+    graph_launches: list
     counters: list
     notes: list
     rings: list
@@ -329,6 +331,24 @@ def launches(raw, strings):
             "cooperative": bool(flags & 1), "graph": bool(flags & 2), "failed": bool(flags & 4)}
 
 
+def graph_nodes(raw, strings):
+    del strings
+    for (graph, node, since, kernel, gx, gy, gz, bx, by, bz, cx, cy, cz, shared,
+         flags) in Table(raw, 16, 72).rows("<IIQI3I3I3III8x"):
+        yield None, {
+            "graph": graph, "node": node, "since": since, "kernel": kernel, "grid": [gx, gy, gz],
+            "block": [bx, by, bz], "cluster": [cx, cy, cz], "dynamic_shared_bytes": shared,
+            "cooperative": bool(flags & 1), "ordered": bool(flags & 2),
+            "disabled": bool(flags & 4), "uncounted": bool(flags & 8)}
+
+
+def graph_launches(raw, strings):
+    del strings
+    for sequence, stream, time, graph, context, flags, _ in Table(raw, 16, 40).columns("QQqIIII"):
+        yield None, {"sequence": sequence, "stream": stream, "host_ns": time, "graph": graph,
+                     "context": context, "captured": bool(flags & 2), "failed": bool(flags & 4)}
+
+
 def counters(raw, strings):
     for name, value in Table(raw, 16, 16).rows("<I4xQ"):
         name = strings.raw(name)
@@ -363,7 +383,8 @@ def ring_block(raw):
 
 
 FACTS = {"SESS": sessions, "DEVC": devices, "IMAG": images, "KERN": kernels, "DECL": declarations,
-         "CTXT": contexts, "LNCH": launches, "LOSS": counters, "NOTE": notes}
+         "CTXT": contexts, "LNCH": launches, "GRPH": graph_nodes, "GLCH": graph_launches,
+         "LOSS": counters, "NOTE": notes}
 
 
 def read(data):
@@ -404,7 +425,8 @@ def read(data):
         return [row for _, row in found[kind]]
 
     return Capture(latest("SESS"), latest("DEVC"), latest("IMAG"), latest("KERN"), latest("DECL"),
-                   latest("CTXT"), every("LNCH"), latest("LOSS"), every("NOTE"), rings, damage)
+                   latest("CTXT"), every("LNCH"), every("GRPH"), every("GLCH"), latest("LOSS"),
+                   every("NOTE"), rings, damage)
 
 
 def summary(capture):

@@ -113,7 +113,7 @@ class Witness(unittest.TestCase):
 
     def test_contents(self):
         capture = iketcap.read((DATA / "raw.iketcap").read_bytes())
-        self.assertEqual(capture.damage, iketcap.Damage(chunks_whole=20, cut=False))
+        self.assertEqual(capture.damage, iketcap.Damage(chunks_whole=22, cut=False))
         self.assertEqual(capture.sessions[0]["command_line"],
                          ["./app", "--size", "4096", "", "naïve"])
         self.assertEqual(capture.devices[0]["uuid"], "0102030405060708090a0b0c0d0e0f10")
@@ -124,6 +124,13 @@ class Witness(unittest.TestCase):
         self.assertEqual(capture.launches[3]["context"], 0xFFFFFFFF)
         self.assertEqual([launch["failed"] for launch in capture.launches],
                          [False, False, False, True, False])
+        self.assertEqual(capture.graph_nodes[3], {
+            "graph": 1, "node": 0xFFFFFFFF, "since": 3 << 33, "kernel": 10, "grid": [132, 2, 1],
+            "block": [384, 1, 2], "cluster": [2, 1, 1], "dynamic_shared_bytes": 1024,
+            "cooperative": False, "ordered": False, "disabled": False, "uncounted": True})
+        self.assertEqual(capture.graph_launches[2], {
+            "sequence": 7, "stream": 0x7F0000001002, "host_ns": 5_200_000_002, "graph": 1,
+            "context": 2, "captured": True, "failed": False})
         self.assertEqual(capture.counters[1], {"name": "ring.suspect", "value": 1 << 40})
         ring = capture.rings[0]["rings"][1]
         self.assertEqual((ring["ring"], ring["written"], ring["first"]), (65, 1200, 1104))
