@@ -79,6 +79,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
             again->sections()[i].type == kSectionSymbolIndices || i == 0);
   }
   Require(again->Serialize() == edited);
+  // A driver is given the pointer alone.
+  const auto found = UntrustedImageAt(edited.data());
+  Require(found.has_value() && found->bytes.size() <= edited.size());
   return 0;
 }
 

@@ -36,7 +36,8 @@ int Descriptor::GetOrReopen(const char* path, int flags) {
   if (const int fd = get(); fd >= 0) return fd;
   Descriptor again(open(path, flags | O_CLOEXEC));
   if (!again.is_open() || again.device_ != device_ || again.inode_ != inode_) return -1;
-  Close();
+  // Not Close(): the number is not ours any more, or `again` has got it.
+  fd_ = -1;
   *this = std::move(again);
   return fd_;
 }

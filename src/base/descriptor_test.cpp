@@ -46,6 +46,14 @@ TEST_F(DescriptorTest, ReopensTheSameFileOnly) {
   EXPECT_GT(file.get(), 2);
 }
 
+TEST_F(DescriptorTest, KeepsWhatItReopenedUnderTheSameNumber) {
+  Descriptor file(Open("a"));
+  const int number = file.get();
+  close(number);
+  EXPECT_EQ(file.GetOrReopen(Path("a").c_str(), O_RDWR), number);
+  EXPECT_EQ(file.get(), number);
+}
+
 TEST_F(DescriptorTest, StaysAboveTheStandardOnes) {
   const int saved = fcntl(0, F_DUPFD_CLOEXEC, 3);
   close(0);

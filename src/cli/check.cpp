@@ -27,12 +27,13 @@ std::string Plural(std::string_view singular) {
 }
 
 void PrintText(const Checked& checked) {
+  const std::string file = Printable(checked.file);
   if (checked.faults.empty()) {
     std::string counts;
     for (const auto& [what, count] : checked.counts) {
       counts += (counts.empty() ? "" : ", ") + Counted(count, what, Plural(what));
     }
-    Print(fmt::format("{}: sound: {}{}\n", checked.file, counts,
+    Print(fmt::format("{}: sound: {}{}\n", file, counts,
                       checked.simulated ? ", of a software device" : ""));
   }
   for (const Fault& fault : checked.faults) {
@@ -40,10 +41,10 @@ void PrintText(const Checked& checked) {
         !fault.offset ? ""
                       : fmt::format("at byte {}{}: ", *fault.offset,
                                     fault.kind == "gzip" ? " of the compressed file" : "");
-    Print(fmt::format("{}: {}{}\n", checked.file, where, Printable(fault.text)));
+    Print(fmt::format("{}: {}{}\n", file, where, Printable(fault.text)));
   }
   if (checked.more_faults != 0) {
-    Print(fmt::format("{}: and {} more\n", checked.file, Counted(checked.more_faults, "fault")));
+    Print(fmt::format("{}: and {} more\n", file, Counted(checked.more_faults, "fault")));
   }
 }
 

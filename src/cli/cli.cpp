@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <new>
+#include <sstream>
 #include <utility>
 
 #include "cli/command.h"
@@ -15,20 +16,52 @@ constexpr const char* kExitCodes =
     "system error, 4 nothing recorded. `iket profile` returns the program's own code when that is\n"
     "not 0 (128 + signal).";
 
+// `code`, if all that was printed has arrived.
+int Flushed(int code) {
+  const Result<void> flushed = FlushOut();
+  if (flushed) return code;
+  PrintError(flushed.error().message);
+  return ExitCode(flushed.error().kind);
+}
+
+// The first option or file of a command that was given without a value, `--compare ''`. Taken for
+// one that was not given, it would have the command do something else.
+const CLI::Option* FirstEmpty(const CLI::App& app) {
+  for (const CLI::App* sub : app.get_subcommands()) {
+    for (const CLI::Option* option : sub->get_options()) {
+      if (std::ranges::any_of(option->results(), [](const std::string& v) { return v.empty(); })) {
+        return option;
+      }
+    }
+  }
+  return nullptr;
+}
+
+std::string CommandOf(const CLI::App& app) {
+  std::string command = "iket";
+  for (const CLI::App* sub : app.get_subcommands()) command += " " + sub->get_name();
+  return command;
+}
+
 // CLI11 reports everything by exceptions; none leaves this function. -1: parsed, run the command.
 int Parse(CLI::App& app, std::vector<std::string> words) {
   std::reverse(words.begin(), words.end());  // as CLI11 wants them
   try {
     app.parse(std::move(words));
+    if (const CLI::Option* empty = FirstEmpty(app)) {
+      PrintError(
+          fmt::format("{}: the value is empty; see {} --help", empty->get_name(), CommandOf(app)));
+      return kExitUsage;
+    }
     return -1;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {  // --help, --version
-      app.exit(error);
-      return FlushOut() ? kExitDone : ExitCode(ErrorKind::kSystem);
+      std::ostringstream text;
+      app.exit(error, text, text);
+      Print(text.str());
+      return Flushed(kExitDone);
     }
-    std::string command = "iket";
-    for (const CLI::App* sub : app.get_subcommands()) command += " " + sub->get_name();
-    PrintError(fmt::format("{}; see {} --help", error.what(), command));
+    PrintError(fmt::format("{}; see {} --help", error.what(), CommandOf(app)));
     return kExitUsage;
   }
 }
@@ -78,11 +111,7 @@ int Main(int argc, char** argv) {
     PrintError(result.error().message);
     return ExitCode(result.error().kind);
   }
-  if (const Result<void> flushed = FlushOut(); !flushed) {
-    PrintError(flushed.error().message);
-    return ExitCode(flushed.error().kind);
-  }
-  return *result;
+  return Flushed(*result);
 }
 
 }  // namespace iket::cli

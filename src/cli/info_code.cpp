@@ -322,7 +322,7 @@ Result<int> InfoOnCode(const InfoOptions& options, UntrustedBytes file) {
     Print(json.text() + "\n");
     return kExitDone;
   }
-  std::string text = options.file + ": ";
+  std::string text = Printable(options.file) + ": ";
   if (shown.size() != 1 || !shown[0].where.empty()) {
     text += fmt::format("{} with {}\n", kind, Counted(count, "code image"));
   }

@@ -135,8 +135,8 @@ std::string Summary::Text() const {
   }
   for (const std::string& damage : damage_) table.Row({"damaged", damage});
   for (size_t i = 0; i < files_.size(); ++i) {
-    table.Row(
-        {i == 0 ? "files" : "", fmt::format("{} ({})", files_[i].path, Bytes(files_[i].bytes))});
+    table.Row({i == 0 ? "files" : "",
+               fmt::format("{} ({})", Printable(files_[i].path), Bytes(files_[i].bytes))});
   }
   return table.Text(2);
 }

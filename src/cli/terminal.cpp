@@ -8,6 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/utf8.h"
+
 namespace iket::cli {
 namespace {
 
@@ -35,9 +37,17 @@ Result<void> FlushOut() {
 }
 
 std::string Printable(std::string_view untrusted) {
-  std::string text(untrusted);
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  std::string text;
+  text.reserve(untrusted.size());
+  while (!untrusted.empty()) {
+    const auto first = static_cast<unsigned char>(untrusted[0]);
+    const size_t length = Utf8Length(untrusted);
+    // U+0080 to U+009F are control characters, too: terminals take U+009B for ESC [.
+    const bool control = first < 0x20 || first == 0x7f ||
+                         (first == 0xc2 && length == 2 && (untrusted[1] & 0x20) == 0);
+    const auto character = untrusted.substr(0, std::max<size_t>(length, 1));
+    text += length == 0 || control ? "?" : character;
+    untrusted.remove_prefix(character.size());
   }
   return text;
 }

@@ -17,12 +17,12 @@ void Print(std::string_view text);
 // Fails if anything printed could not be written (disk full, closed pipe).
 Result<void> FlushOut();
 
-// One line on standard error, `iket: ...`. Control characters, which may come from untrusted files,
-// are shown as `?`.
+// One line on standard error, `iket: ...`, of printable text.
 void PrintError(std::string_view message);
 void PrintWarning(std::string_view message);
 
-// The text without control characters.
+// The text, which may come from an untrusted file, in valid UTF-8: a control character, or a byte
+// that belongs to no character, is `?`.
 std::string Printable(std::string_view untrusted);
 
 // A bar on standard error while long work is under way: only on a terminal, and only when the work

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "cli/terminal.h"
+
 namespace iket::cli {
 namespace {
 
@@ -55,6 +57,19 @@ TEST(Text, ShareIsZeroOnlyWhenNothingIs) {
   EXPECT_EQ(Share(0, 0), "0 %");
   EXPECT_EQ(Share(1, 1'000'000), "< 0.01 %");
   EXPECT_EQ(Share(1, 3), "33.33 %");
+}
+
+TEST(Terminal, PrintsCharactersOnly) {
+  EXPECT_EQ(Printable("kernel<int>(float*)"), "kernel<int>(float*)");
+  EXPECT_EQ(Printable("\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \xc2\xa0"),
+            "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \xc2\xa0");
+  EXPECT_EQ(Printable("a\nb\x1b[31m\x7f"), "a?b?[31m?");
+  EXPECT_EQ(Printable("\xff\xc3 \xe2\x82"), "?? ??");
+  EXPECT_EQ(Printable("\xc2\x80 \xc2\x9b"
+                      "31m"),
+            "? ?31m")
+      << "control characters of 8 bits";
+  EXPECT_EQ(Printable(""), "");
 }
 
 TEST(Text, WordsOfAShell) {

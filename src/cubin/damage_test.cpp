@@ -1,10 +1,12 @@
 // Files cut short at every byte and files with one to a few bits flipped: nothing may crash (the
 // sanitizer build watches), every failure has a message, and nothing allocates out of proportion.
 #include <gtest/gtest.h>
+#include <zstd.h>
 
 #include <random>
 
 #include "cubin/fatbin.h"
+#include "cubin/image_kind.h"
 #include "cubin/kernels.h"
 #include "cubin/nvinfo.h"
 #include "cubin/testing.h"
@@ -18,6 +20,12 @@ using testing::Data;
 using testing::ForgetAllocations;
 using testing::LargestAllocation;
 
+// A driver is given a pointer alone, and reads as far as the headers send it.
+bool EndsWhereItsHeadersSay(const Bytes& bytes) {
+  const auto image = UntrustedImageAt(bytes.data());
+  return image && image->bytes.size() <= bytes.size();
+}
+
 // Parses, and if that works reads and writes everything. True if it parsed.
 bool Exercise(const Bytes& bytes) {
   auto image = Image::Parse(UntrustedBytes(bytes));
@@ -27,6 +35,7 @@ bool Exercise(const Bytes& bytes) {
     return false;
   }
   EXPECT_EQ(image->Serialize(), bytes);
+  EXPECT_TRUE(EndsWhereItsHeadersSay(bytes));
   (void)ReadCallGraph(*image);
   (void)image->ArchName();
   const auto functions = Functions(*image);
@@ -40,6 +49,7 @@ bool Exercise(const Bytes& bytes) {
   }
   const Bytes edited = image->Serialize();
   EXPECT_TRUE(Image::Parse(UntrustedBytes(edited)));
+  EXPECT_TRUE(EndsWhereItsHeadersSay(edited));
   return true;
 }
 
@@ -128,6 +138,28 @@ TEST_P(FatbinDamage, BitsFlipped) {
     }
   }
   EXPECT_GT(read, kFlips / 10);
+}
+
+// Thousands of small entries may each announce that much: no memory is made, and zeroed, for a lie.
+TEST(FatbinDamage, AnnouncedSizesCostNothing) {
+  const Bytes frame_header = {std::byte{0x28}, std::byte{0xb5}, std::byte{0x2f}, std::byte{0xfd},
+                              std::byte{0},    std::byte{0},    std::byte{0},    std::byte{0}};
+  const Bytes zeros(1 << 20);
+  Bytes fewer(ZSTD_compressBound(zeros.size()));
+  fewer.resize(ZSTD_compress(fewer.data(), fewer.size(), zeros.data(), zeros.size(), 3));
+  const Bytes nothing;
+  const Bytes* const codes[] = {&frame_header, &fewer, &nothing};
+  for (const Bytes* code : codes) {
+    for (const uint64_t flags : {kEntryZstd, kEntryLz4}) {
+      FatbinEntry entry;
+      entry.flags = flags;
+      entry.uncompressed_size = kAnyRatio;
+      entry.code = UntrustedBytes(*code);
+      ForgetAllocations();
+      EXPECT_FALSE(Decompress(entry));
+      EXPECT_LE(LargestAllocation(), 8192u);
+    }
+  }
 }
 
 }  // namespace

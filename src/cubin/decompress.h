@@ -1,7 +1,7 @@
 // decompress.h: the two compressions that nvcc uses inside fatbins.
 //
-// Both allocate exactly `size` bytes and succeed only if the data fills them exactly. The caller
-// bounds `size` (fatbin.h does).
+// Both allocate exactly `size` bytes and succeed only if the data fills them exactly. Data that
+// could not, costs no more than what is in it. The caller bounds `size` (fatbin.h does).
 #pragma once
 
 #include <cstddef>

@@ -90,7 +90,9 @@ Result<uint64_t> ElfSize(const std::byte* image) {
   ElfHeader header;
   std::memcpy(&header, image, sizeof header);
   uint64_t end = sizeof header;
+  // What has no bytes lies nowhere, whatever its offset says: where it points, memory may end.
   const auto cover = [&end](uint64_t offset, uint64_t size) {
+    if (size == 0) return true;
     if (offset > kMaxImage || size > kMaxImage - offset) return false;
     end = std::max(end, offset + size);
     return true;

@@ -75,6 +75,29 @@ TEST(UntrustedImageAt, NumberOfSectionsInTheFirstOne) {
   EXPECT_EQ(UntrustedImageAt(cubin.data()).value().bytes.size(), cubin.size());
 }
 
+TEST(UntrustedImageAt, WhatHasNoBytesDoesNotMakeItLonger) {
+  constexpr uint64_t kFar = 1 << 30;
+  Bytes cubin = Data("pipeline.sm_90a.rdc.cubin");
+  ASSERT_EQ(testing::Peek<ElfHeader>(cubin, 0).segment_count, 0);
+  Poke(cubin, offsetof(ElfHeader, segments_offset), kFar);
+  EXPECT_EQ(UntrustedImageAt(cubin.data()).value().bytes.size(), cubin.size());
+  // Laid out anew, it does not send others there either.
+  Image image = Image::Parse(UntrustedBytes(cubin)).value();
+  EXPECT_EQ(image.Serialize(), cubin);
+  for (uint32_t i = 0; i < image.sections().size(); ++i) {
+    if (image.sections()[i].type != kSectionProgBits) continue;
+    ASSERT_TRUE(image.SetSectionData(i, Bytes(image.sections()[i].data.size() + 64)));
+    break;
+  }
+  const Bytes edited = image.Serialize();
+  EXPECT_EQ(testing::Peek<ElfHeader>(edited, 0).segments_offset, 0u);
+
+  // A section.
+  Poke(cubin, testing::HeaderOf(cubin, 2) + offsetof(ElfSection, size), uint64_t{0});
+  Poke(cubin, testing::HeaderOf(cubin, 2) + offsetof(ElfSection, offset), kFar);
+  EXPECT_EQ(UntrustedImageAt(cubin.data()).value().bytes.size(), cubin.size());
+}
+
 TEST(UntrustedImageAt, FollowsAWrapper) {
   const Bytes fatbin = Data("saxpy.zstd.fatbin");
   FatbinWrapper wrapper{kWrapperMagic, 2, fatbin.data(), nullptr};

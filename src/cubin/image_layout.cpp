@@ -100,6 +100,8 @@ std::vector<std::byte> ImageLayout::Write() {
   if (segment_count() != 0) {
     header.segments_offset = segments_offset_;
     header.segment_count = static_cast<uint16_t>(segment_count());
+  } else if (end_ != file_.size()) {
+    header.segments_offset = 0;  // a place in the parsed file, and in this one nothing
   }
   header.section_count = static_cast<uint16_t>(extended_ ? 0 : image_.sections_.size());
   Put(out, 0, header);

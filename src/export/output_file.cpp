@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -35,15 +36,42 @@ void Forget(int slot) {
   if (slot >= 0) free(g_temporaries[slot].exchange(nullptr));
 }
 
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+
+// All of kSignals wait while this runs: a second one must not end the process before its time.
 extern "C" void RemoveAndDie(int signal_number) {
   for (auto& temporary : g_temporaries) {
     if (const char* path = temporary.load()) unlink(path);
   }
-  // SA_RESETHAND has put the default action back: the parent sees a death by this signal.
+  // The parent shall see a death by this signal.
+  struct sigaction action = {};
+  action.sa_handler = SIG_DFL;
+  sigaction(signal_number, &action, nullptr);
   raise(signal_number);
+  sigset_t this_one;
+  sigemptyset(&this_one);
+  sigaddset(&this_one, signal_number);
+  pthread_sigmask(SIG_UNBLOCK, &this_one, nullptr);
 }
 
 std::string Why() { return std::strerror(errno); }
+
+// What a link points at is replaced or made, not the link. False if links go in a circle.
+bool FollowLinks(std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code why;
+  fs::path target = path;
+  constexpr int kMostLinks = 40;  // as many as Linux follows
+  for (int i = 0; i < kMostLinks && fs::is_symlink(target, why); ++i) {
+    // Of a file that is there, the shortest name; canonical() knows none of one that is not.
+    const fs::path whole = fs::canonical(target, why);
+    target = !why ? whole : target.parent_path() / fs::read_symlink(target, why);
+    if (why) break;
+  }
+  if (fs::is_symlink(target, why)) return false;
+  path = target.string();
+  return true;
+}
 
 }  // namespace
 
@@ -56,10 +84,9 @@ Result<OutputFile> OutputFile::Create(std::string path) {
     if (fd < 0) return Fail(ErrorKind::kSystem, "{}: cannot open: {}", path, Why());
     return OutputFile(std::move(path), {}, fd, -1);
   }
-  // What a link points at is replaced, not the link.
-  if (std::filesystem::is_symlink(path, why)) {
-    const auto target = std::filesystem::canonical(path, why);
-    if (!why) path = target.string();
+  if (!FollowLinks(path)) {
+    return Fail(ErrorKind::kSystem, "{}: cannot create: {}; choose another place with -o", path,
+                std::strerror(ELOOP));
   }
   std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
   // Before the file is there: a signal may come in between.
@@ -127,13 +154,14 @@ Result<void> OutputFile::Commit() {
 }
 
 void RemoveTemporariesOnSignals() {
-  for (int signal_number : {SIGINT, SIGTERM, SIGHUP}) {
+  struct sigaction action = {};
+  action.sa_handler = RemoveAndDie;
+  sigemptyset(&action.sa_mask);
+  for (int signal_number : kSignals) sigaddset(&action.sa_mask, signal_number);
+  for (int signal_number : kSignals) {
     struct sigaction old = {};
     sigaction(signal_number, nullptr, &old);
     if (old.sa_handler == SIG_IGN) continue;  // nohup, background jobs of a shell
-    struct sigaction action = {};
-    action.sa_handler = RemoveAndDie;
-    action.sa_flags = SA_RESETHAND | SA_NODEFER;
     sigaction(signal_number, &action, nullptr);
   }
 }

@@ -78,6 +78,59 @@ TEST_F(OutputFileTest, SaysThatTheDiskIsFull) {
   EXPECT_THAT(written.error().message, testing::HasSubstr("No space left on device"));
 }
 
+TEST_F(OutputFileTest, MakesWhatALinkPointsAt) {
+  fs::create_directory(folder_ / "there");
+  fs::create_symlink("there/second", folder_ / "first");
+  fs::create_symlink("out", folder_ / "there" / "second");
+  for (const char* text : {"new", "newer"}) {
+    auto file = OutputFile::Create(folder_ / "first");
+    ASSERT_TRUE(file) << file.error().message;
+    ASSERT_TRUE(file->Write(text) && file->Commit());
+    EXPECT_EQ(ReadAll(folder_ / "there" / "out"), text);
+    EXPECT_TRUE(fs::is_symlink(folder_ / "first") && fs::is_symlink(folder_ / "there" / "second"));
+  }
+  fs::create_symlink("circle", folder_ / "circle");
+  const auto circle = OutputFile::Create(folder_ / "circle");
+  ASSERT_FALSE(circle);
+  EXPECT_THAT(circle.error().message, testing::HasSubstr("symbolic links"));
+}
+
+TEST_F(OutputFileTest, SecondSignalWaitsForTheFirst) {
+  const pid_t child = fork();
+  if (child == 0) {
+    RemoveTemporariesOnSignals();
+    auto file = OutputFile::Create(folder_ / "out");
+    if (!file || !file->Write("half")) _exit(1);
+    // All are pending when the first is handled.
+    sigset_t all;
+    sigemptyset(&all);
+    for (const int one : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&all, one);
+    sigprocmask(SIG_BLOCK, &all, nullptr);
+    for (const int one : {SIGINT, SIGTERM, SIGHUP}) raise(one);
+    sigprocmask(SIG_UNBLOCK, &all, nullptr);
+    _exit(2);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status)) << status;
+  EXPECT_EQ(FileCount(), 0u);
+}
+
+TEST_F(OutputFileTest, NoSignalInterruptsTheHandler) {
+  // The handler is entered with the second one pending: were it let through, it would end the
+  // process first.
+  struct sigaction action = {};
+  RemoveTemporariesOnSignals();
+  for (const int one : {SIGINT, SIGTERM, SIGHUP}) {
+    ASSERT_EQ(sigaction(one, nullptr, &action), 0);
+    EXPECT_EQ(action.sa_flags & (SA_NODEFER | static_cast<int>(SA_RESETHAND)), 0);
+    for (const int other : {SIGINT, SIGTERM, SIGHUP}) {
+      EXPECT_EQ(sigismember(&action.sa_mask, other), 1);
+    }
+    ASSERT_NE(signal(one, SIG_DFL), SIG_ERR);
+  }
+}
+
 TEST_F(OutputFileTest, SignalRemovesTheTemporaryAndKills) {
   const pid_t child = fork();
   if (child == 0) {

@@ -37,7 +37,7 @@ struct TracedContext {
   uint32_t index = 0;
   std::optional<Window> window;
   bool drained_here = false;  // the supervisor does not have its memory
-  bool ended = false;         // its rings were read here
+  bool ended = false;         // its rings were read here, or can be read by nobody
   bool is_primary = false;    // of its device
   bool gone = false;
 };
@@ -66,12 +66,19 @@ struct Armed {
 };
 thread_local Armed t_armed;
 
+// Reads the rings of a context here, if nobody else does.
 void SaveRings(TracedContext& context) {
   Guest* guest = Guest::Existing();
-  if (guest == nullptr || !context.drained_here || context.ended || context.window->is_sink()) {
-    return;
+  if (guest == nullptr || context.ended || context.window->is_sink()) return;
+  if (!context.drained_here) {
+    if (guest->HasSupervisor() || guest->AccountIsTaken()) return;
+    Say("the supervisor was lost; rings are read in this process");
+    guest->Note(capture::Severity::kWarning, -1,
+                fmt::format("the supervisor was lost: rings of context {} {}", context.index,
+                            context.gone ? "are lost with it" : "were read by the program itself"));
   }
   context.ended = true;
+  if (context.gone) return;
   if (Real().CtxPushCurrent(context.handle) != CUDA_SUCCESS) return;
   const RelaxedCapture relaxed;
   const Window& window = *context.window;
@@ -93,10 +100,12 @@ void SaveRings(TracedContext& context) {
   Real().CtxPopCurrent(&popped);
 }
 
+// What a supervisor has been given, it makes the capture of: finished here, it would lack the
+// rings.
 void AtExit() {
   SaveAllRings();
   Guest* guest = Guest::Existing();
-  if (guest != nullptr && !guest->has_supervisor()) guest->Finish();
+  if (guest != nullptr && !guest->HasSupervisor() && !guest->AccountIsTaken()) guest->Finish();
 }
 
 capture::Device Describe(CUdevice device) {
@@ -147,7 +156,7 @@ void Announce(Guest& guest, TracedContext& context) {
         "--ring)");
   } else {
     context.drained_here = true;
-    if (guest.has_supervisor()) {
+    if (guest.HasSupervisor()) {
       session::RingMemory memory{.context = context.index,
                                  .ring_bytes = guest.layout().ring_bytes,
                                  .sm_count = guest.layout().sm_count,

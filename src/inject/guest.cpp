@@ -1,10 +1,15 @@
 #include "inject/guest.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -42,6 +47,39 @@ std::vector<std::string> CommandLine() {
   return words;
 }
 
+// The number of the n-th program that a process executes with our library in it, for the names of
+// its files: exec keeps the pid, and the account of what ran before belongs to the supervisor, with
+// the rings that it knows by that account's number. Pids have 22 bits at the most.
+constexpr uint32_t kMostPrograms = 256;
+constexpr uint32_t NumberOf(uint32_t pid, uint32_t program) { return pid | program << 24; }
+
+bool Exists(const std::string& path) {
+  struct stat status{};
+  return lstat(path.c_str(), &status) == 0;
+}
+
+// True if the other end of a connection has been closed.
+bool HungUp(int socket) {
+  pollfd polled{.fd = socket, .events = 0, .revents = 0};
+  return poll(&polled, 1, 0) > 0 && (polled.revents & (POLLHUP | POLLERR)) != 0;
+}
+
+// The pid of whoever listens at the other end; 0 if that cannot be told.
+pid_t PeerOf(int socket) {
+  ucred peer{};
+  socklen_t bytes = sizeof peer;
+  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 ? peer.pid : 0;
+}
+
+// The size that was asked for; 0 if that is no number.
+uint64_t RingBytes(const std::string& wanted) {
+  if (wanted.empty()) return kDefaultRingBytes;
+  uint64_t bytes = 0;
+  const char* const end = wanted.data() + wanted.size();
+  const auto [rest, error] = std::from_chars(wanted.data(), end, bytes);
+  return error == std::errc() && rest == end ? bytes : 0;
+}
+
 // One layout a process: enough SMs for every GPU, rings that fit into the smallest.
 Result<ring::Layout> ChooseLayout() {
   const RealDriver& real = Real();
@@ -65,8 +103,11 @@ Result<ring::Layout> ChooseLayout() {
     most_sms = std::max(most_sms, sms);
   }
   const std::string wanted = Variable(session::kEnvRingBytes);
-  const uint64_t ring_bytes =
-      wanted.empty() ? kDefaultRingBytes : std::strtoull(wanted.c_str(), nullptr, 10);
+  const uint64_t ring_bytes = RingBytes(wanted);
+  if (ring_bytes == 0) {
+    return Fail(ErrorKind::kUsage, "{}={} is no number of bytes; leave it out to have {}",
+                session::kEnvRingBytes, wanted, kDefaultRingBytes);
+  }
   auto layout = ring::FitLayout(ring_bytes, static_cast<uint32_t>(most_sms), memory / kMemoryShare);
   if (layout && layout->ring_bytes < ring_bytes) {
     Say(fmt::format("rings have {} KiB, not {}: all of them may take a {}th of the GPU's memory",
@@ -120,15 +161,9 @@ bool Guest::Open() {
   folder_ = Variable(session::kEnvOutput);
   if (folder_.empty()) folder_ = kDefaultFolder;
   mkdir(folder_.c_str(), 0777);
-  const auto pid = static_cast<uint32_t>(pid_);
-  auto writer = capture::Writer::Create(session::SessionPath(folder_, pid, session::kSuffixPart));
-  if (!writer) {
-    Say("not traced: " + writer.error().message);
-    return false;
-  }
-  writer_ = std::move(*writer);
+  if (!OpenAccount()) return false;
   auto log =
-      session::LaunchLog::Create(session::SessionPath(folder_, pid, session::kSuffixLaunches));
+      session::LaunchLog::Create(session::SessionPath(folder_, number_, session::kSuffixLaunches));
   if (log) {
     launch_log_ = std::move(*log);
   } else {
@@ -138,22 +173,74 @@ bool Guest::Open() {
   gethostname(host, sizeof host - 1);
   char folder[4096] = {};
   if (getcwd(folder, sizeof folder) == nullptr) folder[0] = 0;
-  Keep(writer_->Append(capture::Session{.pid = pid,
+  Keep(writer_->Append(capture::Session{.pid = static_cast<uint32_t>(pid_),
                                         .tool_version = IKET_VERSION,
                                         .command_line = CommandLine(),
                                         .host = host,
                                         .working_directory = folder,
                                         .start_realtime_ns = session::NowRealtimeNs(),
                                         .start_ns = session::NowNs()}));
+  Connect();
+  return true;
+}
+
+// Under the first number that is free. What is there already is left alone: the account of the
+// program that this process executed before, or of a process of the same pid in another container.
+bool Guest::OpenAccount() {
+  const auto pid = static_cast<uint32_t>(pid_);
+  uint32_t program = 0;
+  int made = -1;
+  std::string path;
+  for (; made < 0 && program < kMostPrograms; ++program) {
+    number_ = NumberOf(pid, program);
+    path = session::SessionPath(folder_, number_, session::kSuffixPart);
+    errno = EEXIST;
+    if (Exists(session::SessionPath(folder_, number_, session::kSuffixCapture))) continue;
+    made = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (made < 0 && errno != EEXIST) break;
+  }
+  if (made < 0) {
+    Say(fmt::format("not traced: {}: cannot create the capture: {}", path, std::strerror(errno)));
+    return false;
+  }
+  close(made);
+  auto writer = capture::Writer::Create(path);
+  if (!writer) {
+    Say("not traced: " + writer.error().message);
+    unlink(path.c_str());
+    return false;
+  }
+  writer_ = std::move(*writer);
+  return true;
+}
+
+void Guest::Connect() {
   const std::string socket = Variable(session::kEnvSocket);
   if (!socket.empty()) {
     if (auto connection = session::Connect(socket)) {
       socket_ = Descriptor(*connection);
+      socket_path_ = socket;
+      supervisor_ = PeerOf(*connection);
+      supervisor_gone_ = false;
     } else {
       Say("no supervisor (" + connection.error().message + "); rings are read in this process");
     }
   }
-  return true;
+  // Without a supervisor nobody reads the rings of a program that executes another.
+  const uint32_t before = NumberOf(static_cast<uint32_t>(pid_), 0);
+  if (number_ == before) return;
+  const std::string there = session::SessionPath(folder_, before, "");
+  if (supervisor_gone_) {
+    Say(
+        fmt::format("{}{} is there already: if this process executed another program before, what "
+                    "that one recorded is lost, since no supervisor reads it; use iket profile",
+                    there, session::kSuffixPart));
+    return;
+  }
+  Note(capture::Severity::kInfo, -1,
+       fmt::format("{}* was there already: if this process executed another program before, it is "
+                   "that one's",
+                   there));
 }
 
 void Guest::Keep(Result<void> result) {
@@ -178,12 +265,45 @@ void Guest::Note(capture::Severity severity, int32_t kernel, std::string text) n
 }
 
 bool Guest::Share(const session::RingMemory& memory) noexcept {
-  const int socket = socket_.get();
-  if (socket < 0) return false;
+  if (!HasSupervisor()) return false;
   try {
+    const std::lock_guard lock(socket_mutex_);
+    const int socket = socket_.get();
+    if (socket < 0) return false;
     session::RingMemory signed_memory = memory;
-    signed_memory.pid = static_cast<uint32_t>(pid_);
+    signed_memory.pid = number_;
     return session::Send(socket, signed_memory).has_value();
+  } catch (...) {
+    return false;
+  }
+}
+
+bool Guest::HasSupervisor() noexcept {
+  try {
+    const std::lock_guard lock(socket_mutex_);
+    if (supervisor_gone_) return false;
+    const int socket = socket_.get();
+    if (socket >= 0) {
+      supervisor_gone_ = HungUp(socket);
+      return !supervisor_gone_;
+    }
+    // The program has closed it.
+    if (auto connection = session::Connect(socket_path_)) {
+      socket_ = Descriptor(*connection);
+      return true;
+    }
+    // Or removed its name. A parent that lives keeps its pid.
+    supervisor_gone_ = supervisor_ == 0 || getppid() != supervisor_;
+    return !supervisor_gone_;
+  } catch (...) {
+    return true;  // out of memory: what there is stays for whoever is there
+  }
+}
+
+bool Guest::AccountIsTaken() noexcept {
+  try {
+    return !socket_path_.empty() && !HasSupervisor() &&
+           !Exists(session::SessionPath(folder_, number_, session::kSuffixPart));
   } catch (...) {
     return false;
   }
@@ -199,7 +319,7 @@ void Guest::Finish() noexcept {
     }
     const session::Ending ending{.end_ns = session::NowNs(),
                                  .end_realtime_ns = session::NowRealtimeNs()};
-    const auto finished = session::FinishCapture(folder_, static_cast<uint32_t>(pid_), ending,
+    const auto finished = session::FinishCapture(folder_, number_, ending,
                                                  [](capture::Writer&) { return Result<void>(); });
     if (!finished) {
       Say("no capture: " + finished.error().message);

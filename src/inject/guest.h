@@ -49,7 +49,11 @@ class Guest {
 
   // Hands ring memory to the supervisor; false when there is none or it does not answer.
   bool Share(const session::RingMemory& memory) noexcept;
-  bool has_supervisor() const { return socket_.get() >= 0; }
+  // True while somebody is there who finishes the capture with the rings that were shared. That
+  // does not depend on the connection, which the program may have closed: it is made again.
+  bool HasSupervisor() noexcept;
+  // True if the supervisor has ended before this process, and made the capture of what was there.
+  bool AccountIsTaken() noexcept;
 
   // At the end of a process without a supervisor: makes the final capture.
   void Finish() noexcept;
@@ -61,15 +65,24 @@ class Guest {
  private:
   Guest() = default;
   bool Open();
+  bool OpenAccount();
+  void Connect();
   void Keep(Result<void> result);
 
   std::mutex mutex_;
   int pid_ = 0;
+  // The number in the names of this process's files, and what the supervisor knows it by: the pid,
+  // unless files of that name are there. See NumberOf() in guest.cpp.
+  uint32_t number_ = 0;
   std::string folder_;
   ring::Layout layout_;
   std::optional<capture::Writer> writer_;
   std::optional<session::LaunchLog> launch_log_;
+  std::mutex socket_mutex_;
   Descriptor socket_;
+  std::string socket_path_;  // empty: there was no supervisor from the beginning
+  pid_t supervisor_ = 0;     // its pid; 0: unknown
+  bool supervisor_gone_ = true;
   std::atomic<uint32_t> next_image_{0};
   std::atomic<uint32_t> next_context_{0};
   std::atomic<uint32_t> next_kernel_{0};

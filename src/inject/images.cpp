@@ -149,6 +149,8 @@ std::shared_ptr<PatchedImage> PatchFatbin(UntrustedBytes bytes,
   auto patched = std::make_shared<PatchedImage>();
   std::vector<std::vector<std::byte>> codes;
   std::vector<size_t> entries;
+  uint64_t broken = 0;
+  std::string why_broken;  // the first one
   for (size_t i = 0; i < fatbin->entries.size(); ++i) {
     const FatbinEntry& entry = fatbin->entries[i];
     if (entry.kind != EntryKind::kElf || !RunsHere(entry)) continue;
@@ -158,7 +160,7 @@ std::shared_ptr<PatchedImage> PatchFatbin(UntrustedBytes bytes,
     } else if (request.unpack) {
       const auto unpacked = cubin::Decompress(entry);
       if (!unpacked) {
-        Say("a code image is not looked into: " + unpacked.error().message);
+        if (broken++ == 0) why_broken = unpacked.error().message;
         continue;
       }
       code = PatchCubin(UntrustedBytes(unpacked->data(), unpacked->size()), request.source,
@@ -167,6 +169,12 @@ std::shared_ptr<PatchedImage> PatchFatbin(UntrustedBytes bytes,
     if (!code) continue;
     codes.push_back(std::move(*code));
     entries.push_back(i);
+  }
+  if (broken == 1) {
+    Say("a code image is not looked into: " + why_broken);
+  } else if (broken > 1) {
+    Say(fmt::format("{} code images of a fatbin are not looked into, the first: {}", broken,
+                    why_broken));
   }
   if (codes.empty()) {
     return request.unpack ? CompileFatbin(*fatbin, prelinked, request) : nullptr;

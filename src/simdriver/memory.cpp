@@ -15,6 +15,8 @@
 #include <mutex>
 #include <string>
 
+#include "base/write_signals.h"
+
 // Addresses are numbers here: NOLINTBEGIN(performance-no-int-to-ptr)
 
 namespace iket::simdriver {
@@ -129,6 +131,30 @@ bool IsMappedHere(uint64_t from, uint64_t to, bool reads_only) {
   return from >= to;
 }
 
+// A duplicate above those of the standard streams: where the program has closed one of them, what
+// it prints must not land in memory of the device.
+int DuplicateAboveStandardOnes(int descriptor) {
+  return fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+}
+
+// Pages without a name; -1 if the system gives none.
+int CreatePages(size_t bytes) {
+  const int made = memfd_create("iket-sim", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (made < 0) return -1;
+  const int descriptor = DuplicateAboveStandardOnes(made);
+  close(made);
+  // The program's limit to the size of files holds for these too; that is a failure, not a death.
+  const WriteSignalGuard guard;
+  if (descriptor >= 0 && (ftruncate(descriptor, static_cast<off_t>(bytes)) != 0 ||
+                          fcntl(descriptor, F_ADD_SEALS, kSeals) != 0)) {
+    const int error = errno;
+    close(descriptor);
+    errno = error;
+    return -1;
+  }
+  return descriptor;
+}
+
 }  // namespace
 
 // --- physical memory -----------------------------------------------------------------------------
@@ -151,9 +177,8 @@ Result<std::shared_ptr<PhysicalMemory>> PhysicalMemory::Create(
   memory->counted_ = true;
   memory->size_ = bytes;
   memory->properties_ = properties;
-  memory->descriptor_ = memfd_create("iket-sim", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (memory->descriptor_ < 0 || ftruncate(memory->descriptor_, static_cast<off_t>(bytes)) != 0 ||
-      fcntl(memory->descriptor_, F_ADD_SEALS, kSeals) != 0) {
+  memory->descriptor_ = CreatePages(bytes);
+  if (memory->descriptor_ < 0) {
     return Fail(ErrorKind::kSystem, "no shared memory of {} bytes: {}", bytes,
                 std::strerror(errno));
   }
@@ -163,7 +188,7 @@ Result<std::shared_ptr<PhysicalMemory>> PhysicalMemory::Create(
 
 Result<std::shared_ptr<PhysicalMemory>> PhysicalMemory::Import(int untrusted_descriptor) {
   std::shared_ptr<PhysicalMemory> memory(new PhysicalMemory);
-  memory->descriptor_ = fcntl(untrusted_descriptor, F_DUPFD_CLOEXEC, 0);
+  memory->descriptor_ = DuplicateAboveStandardOnes(untrusted_descriptor);
   struct stat status{};
   if (memory->descriptor_ < 0 || fstat(memory->descriptor_, &status) != 0 || status.st_size <= 0 ||
       (fcntl(memory->descriptor_, F_GET_SEALS) & kSeals) != kSeals) {
@@ -182,7 +207,7 @@ PhysicalMemory::~PhysicalMemory() {
   if (counted_) g_device_bytes -= size_;
 }
 
-int PhysicalMemory::Descriptor() const { return fcntl(descriptor_, F_DUPFD_CLOEXEC, 0); }
+int PhysicalMemory::Descriptor() const { return DuplicateAboveStandardOnes(descriptor_); }
 
 // --- allocations ---------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -316,6 +317,34 @@ TEST_F(Memory, AnotherProcessMapsTheSameBytes) {
   int value = 0;
   ASSERT_CU(CU(cuMemcpyDtoH)(&value, base, 4));
   EXPECT_EQ(value, 4321);
+}
+
+// What the program prints, where it has closed a standard stream, must not land in the device.
+TEST_F(Memory, DescriptorsAreNoStandardStreams) {
+  const CUmemAllocationProp properties = Shareable();
+  CUmemGenericAllocationHandle handle = 0;
+  const int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  close(STDIN_FILENO);
+  EXPECT_CU(CUDA_SUCCESS, CU(cuMemCreate)(&handle, kGranule, &properties, 0));
+  EXPECT_EQ(fcntl(STDIN_FILENO, F_GETFD), -1);
+  int descriptor = -1;
+  EXPECT_CU(CUDA_SUCCESS, CU(cuMemExportToShareableHandle)(
+                              &descriptor, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+  EXPECT_GT(descriptor, STDERR_FILENO);
+  close(descriptor);
+  if (input >= 0) dup2(input, STDIN_FILENO), close(input);
+  EXPECT_CU(CUDA_SUCCESS, CU(cuMemRelease)(handle));
+}
+
+TEST_F(Memory, ALimitToTheSizeOfFilesIsAFailure) {
+  const CUmemAllocationProp properties = Shareable();
+  CUmemGenericAllocationHandle handle = 0;
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit less{.rlim_cur = kGranule / 2, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &less), 0);
+  EXPECT_CU(CUDA_ERROR_OUT_OF_MEMORY, CU(cuMemCreate)(&handle, kGranule, &properties, 0));
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
 }
 
 TEST_F(Memory, ADescriptorOfSomethingElseIsRefused) {

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import os
+import re
 import unittest
 
 import harness
@@ -24,6 +26,20 @@ class CheckTest(harness.CliTest):
         self.assertEqual(result.code, 1)
         self.assertIn(": 1 chunk missing, by the sequence numbers\n", result.out)
         self.assertNotRegex(result.out, r"\b1 \w+s\b")
+
+    def test_a_name_is_shown_on_one_line(self):
+        sound = self.read(self.capture("complete"))
+        for name, shown in ((b"a\nb\x1b[1m", "a?b?[1m"), ("\u00e9\u20ac".encode(), "\u00e9\u20ac"),
+                            (b"\xff\xc3(", "??("), ("\u009b1m".encode(), "?1m")):
+            with self.subTest(name=name):
+                path = os.path.join(os.fsencode(self.folder), name + b".iketcap")
+                for data, says in ((sound, "sound: "), (b"", "nothing is in it")):
+                    with open(path, "wb") as file:
+                        file.write(data)
+                    result = self.iket("check", path)
+                    self.assertRegex(result.out, rf"^\S+/{re.escape(shown)}\.iketcap: {says}")
+                    self.assertEqual(result.out.count("\n"), 1)
+                self.assertIn(f"/{shown}.iketcap: ", self.iket("report", path).err)
 
     def test_json(self):
         good, cut = self.capture("complete"), self.capture("complete", "cut.iketcap")

@@ -140,6 +140,13 @@ class ExportTest(harness.CliTest):
         if os.path.exists("/dev/full"):
             self.assert_one_line(self.iket("export", capture, "-o", "/dev/full"), 3)
 
+    def test_a_link_to_nothing_has_it_made(self):
+        os.symlink("made.pftrace", self.path("link.pftrace"))
+        result = self.iket("export", "-o", "link.pftrace", self.capture("complete"))
+        self.assertEqual(result.code, 0, result.err)
+        self.assertTrue(os.path.islink(self.path("link.pftrace")))
+        self.assertIn(b"Warp Life Time", self.read("made.pftrace"))
+
     def test_never_onto_the_capture(self):
         capture = self.capture("complete")
         before = self.read("complete.iketcap")

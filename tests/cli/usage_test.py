@@ -1,5 +1,6 @@
 """Help texts, versions, wrong use."""
 
+import os
 import subprocess
 import unittest
 
@@ -57,6 +58,31 @@ class UsageTest(harness.CliTest):
             result = self.iket("report", capture, stdout=full)
         self.assert_one_line(result, 3)
         self.assertIn("No space left on device", result.err)
+
+    def test_full_disk_under_help_is_an_error(self):
+        for arguments in (["--version"], ["--help"], ["info", "--help"]):
+            with self.subTest(arguments=arguments), open("/dev/full", "wb") as full:
+                result = self.iket(*arguments, stdout=full)
+                self.assert_one_line(result, 3)
+                self.assertIn("No space left on device", result.err)
+
+    def test_an_empty_value_is_not_none_at_all(self):
+        capture = self.capture("complete")
+        for arguments in (
+            ["info", capture, "--compare", ""],
+            ["info", capture, "--compare="],
+            ["info", ""],
+            ["export", "-o", "", capture],
+            ["export", "--output=", capture],
+            ["export", "--format", "", capture],
+            ["export", capture, ""],
+            ["check", ""],
+            ["report", ""],
+            ["profile", "-o", "", "--", "true"],
+        ):
+            with self.subTest(arguments=arguments):
+                self.assert_one_line(self.iket(*arguments), 2)
+        self.assertFalse(os.path.exists(self.path("complete.pftrace")))
 
     def test_closed_pipe_ends_quietly(self):
         capture = self.capture("complete")

@@ -13,6 +13,7 @@ import unittest
 IKET = os.environ["IKET"]
 EXAMPLES = os.environ["IKET_EXAMPLES"]
 APP = os.environ["IKET_SIM_APP"]
+COLLECTOR = os.environ["IKET_COLLECTOR"]
 THREADS = os.environ["IKET_SIM_THREADS"]
 IMAGES = os.environ["IKET_SIM_APP_IMAGES"]
 
@@ -269,6 +270,93 @@ class Newcomer(unittest.TestCase):
         (capture,) = self.captures()
         subprocess.run([IKET, "check", capture], stdout=subprocess.DEVNULL, check=True)
         self.assertGreaterEqual(self.report(capture)["trust"]["launches"]["complete"], 200)
+
+    def check_whole(self, captures=1):
+        """That many captures, each with all that one run of the kernel Work records."""
+        self.assertEqual(len(self.captures()), captures)
+        self.assertEqual(glob.glob(os.path.join(self.output, "*.part")), [])
+        for capture in self.captures():
+            subprocess.run([IKET, "check", capture], stdout=subprocess.DEVNULL, check=True)
+            report = self.report(capture)
+            self.assertEqual([(mark["name"], mark["n"]) for mark in report["marks"]], [("worked", 4)])
+            self.assertEqual(report["trust"]["launches"]["complete"], 1)
+
+    def test_a_program_that_closes_descriptors(self):
+        for how in ("close", "reuse"):
+            with self.subTest(how):
+                code, out, err = self.app("marked.cubin", "Work", how)
+                self.assertEqual((code, out), (0, "done\n"), err)
+                self.assertNotIn("incomplete", err)
+                self.check_whole()
+
+    def test_a_program_without_standard_streams(self):
+        # What it prints must not land in the rings.
+        code, out, err = self.app("marked.cubin", "Work", "no-streams")
+        self.assertEqual((code, out), (0, ""), err)
+        self.check_whole()
+
+    def test_a_supervisor_that_was_killed(self):
+        code, out, err = self.app("marked.cubin", "Work", "kill-parent")
+        self.assertEqual((code, out), (-signal.SIGKILL, "done\n"), err)
+        self.assertIn("iket: the supervisor was lost; rings are read in this process\n", err)
+        self.check_whole()
+
+    def test_a_program_that_executes_another(self):
+        code, out, err = self.app("marked.cubin", "Work", "exec")
+        self.assertEqual((code, out), (0, "done\ndone\n"), err)
+        self.check_whole(captures=2)
+        numbers = sorted(int(name[len("iket_pid_"):-len(".iketcap")], 16)
+                         for name in map(os.path.basename, self.captures()))
+        self.assertEqual(numbers[1] - numbers[0], 1 << 24)
+
+    def test_executing_another_without_a_supervisor(self):
+        os.mkdir(self.output)
+        done = subprocess.run(
+            [APP, self.image("marked.cubin"), "Work", "exec"],
+            env=environment(LD_PRELOAD=COLLECTOR, IKET_OUTPUT=self.output),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, "done\ndone\n"), done.stderr)
+        self.assertRegex(done.stderr, r"^iket: .*iket_pid_0x\w+\.iketcap\.part is there already: if this "
+                                      r"process executed another program before, .* lost, .*\n$")
+        self.assertEqual(len(self.captures()), 1)
+
+    def test_something_else_in_the_place_of_the_account(self):
+        # No process's number is known before it runs, but the shell's, which becomes the program.
+        script = (f"mkfifo '{self.output}'/$(printf 'iket_pid_0x%x.iketcap.part' $$); "
+                  f"exec '{APP}' '{self.image('marked.cubin')}' Work")
+        code, out, err = self.run_("sh", "-c", script)
+        self.assertEqual((code, out), (0, "done\n"), err)
+        self.assertRegex(err, r"iket: warning: \S+\.part: not a capture: it is not a regular file\n")
+        (capture,) = self.captures()
+        self.assertEqual(self.report(capture)["marks"][0]["n"], 4)
+
+    def test_a_ring_size_that_is_none(self):
+        done = subprocess.run(
+            [APP, self.image("marked.cubin"), "Work"],
+            env=environment(LD_PRELOAD=COLLECTOR, IKET_OUTPUT=self.output, IKET_RING_BYTES="lots"),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, "done\n"), done.stderr)
+        self.assertIn("iket: not traced: IKET_RING_BYTES=lots is no number of bytes", done.stderr)
+
+    def test_a_limit_to_the_size_of_files(self):
+        # Memory of the device is made of files: a failure that the program is told, not its death.
+        line = f"ulimit -f 1000; '{APP}' '{self.image('marked.cubin')}' Work"
+        code, out, err = self.run_("sh", "-c", line)
+        self.assertNotEqual(code, 128 + signal.SIGXFSZ, err)
+        self.assertEqual(out, "done\n", err)
+        self.assertIn("iket: no rings for a context: cuMemCreate of 2 MiB: CUDA_ERROR_OUT_OF_MEMORY", err)
+
+    def test_a_cubin_whose_program_headers_are_nowhere(self):
+        # A linked one has some; without them it is loaded as well.
+        with open(self.image("marked.cubin"), "rb") as file:
+            cubin = bytearray(file.read())
+        cubin[32:40] = (1 << 31).to_bytes(8, "little")  # e_phoff
+        cubin[56:58] = bytes(2)  # e_phnum
+        with open(self.cut, "wb") as file:
+            file.write(cubin)
+        code, out, err = self.app(self.cut)
+        self.assertEqual((code, out), (0, "done\n"), err)
+        self.check_whole()
 
     def test_a_fork_before_the_device_is_used(self):
         code, out, err = self.app("marked.cubin", "Work", "fork-first")
