@@ -47,12 +47,6 @@ std::vector<std::string> CommandLine() {
   return words;
 }
 
-// The number of the n-th program that a process executes with our library in it, for the names of
-// its files: exec keeps the pid, and the account of what ran before belongs to the supervisor, with
-// the rings that it knows by that account's number. Pids have 22 bits at the most.
-constexpr uint32_t kMostPrograms = 256;
-constexpr uint32_t NumberOf(uint32_t pid, uint32_t program) { return pid | program << 24; }
-
 bool Exists(const std::string& path) {
   struct stat status{};
   return lstat(path.c_str(), &status) == 0;
@@ -191,8 +185,8 @@ bool Guest::OpenAccount() {
   uint32_t program = 0;
   int made = -1;
   std::string path;
-  for (; made < 0 && program < kMostPrograms; ++program) {
-    number_ = NumberOf(pid, program);
+  for (; made < 0 && program < session::kMostPrograms; ++program) {
+    number_ = session::NumberOf(pid, program);
     path = session::SessionPath(folder_, number_, session::kSuffixPart);
     errno = EEXIST;
     if (Exists(session::SessionPath(folder_, number_, session::kSuffixCapture))) continue;
@@ -227,7 +221,7 @@ void Guest::Connect() {
     }
   }
   // Without a supervisor nobody reads the rings of a program that executes another.
-  const uint32_t before = NumberOf(static_cast<uint32_t>(pid_), 0);
+  const uint32_t before = session::NumberOf(static_cast<uint32_t>(pid_), 0);
   if (number_ == before) return;
   const std::string there = session::SessionPath(folder_, before, "");
   if (supervisor_gone_) {

@@ -72,7 +72,7 @@ class Guest {
   std::mutex mutex_;
   int pid_ = 0;
   // The number in the names of this process's files, and what the supervisor knows it by: the pid,
-  // unless files of that name are there. See NumberOf() in guest.cpp.
+  // unless files of that name are there. See session::NumberOf().
   uint32_t number_ = 0;
   std::string folder_;
   ring::Layout layout_;

@@ -143,8 +143,8 @@ Result<int> Listen(const std::string& path) {
   return fd;
 }
 
-std::string SessionPath(const std::string& folder, uint32_t pid, const char* suffix) {
-  return fmt::format("{}/iket_pid_{:#x}{}", folder, pid, suffix);
+std::string SessionPath(const std::string& folder, uint32_t number, const char* suffix) {
+  return fmt::format("{}/iket_pid_{:#x}{}", folder, number, suffix);
 }
 
 }  // namespace iket::session

@@ -20,7 +20,7 @@ inline constexpr char kEnvOutput[] = "IKET_OUTPUT";  // folder of the capture fi
 inline constexpr char kEnvRingBytes[] = "IKET_RING_BYTES";
 
 struct RingMemory {
-  uint32_t pid = 0;
+  uint32_t pid = 0;         // NumberOf()
   uint32_t context = 0;     // index, as in the capture
   uint32_t ring_bytes = 0;  // ring::Layout
   uint32_t sm_count = 0;
@@ -38,8 +38,14 @@ Result<RingMemory> ReceiveUntrusted(int socket);
 Result<int> Connect(const std::string& path);
 Result<int> Listen(const std::string& path);
 
-// `<folder>/iket_pid_0x<pid>` + suffix.
-std::string SessionPath(const std::string& folder, uint32_t pid, const char* suffix);
+// The number of a session, in messages and in names of files: the pid, and above it which of the
+// programs that the process executes with our library in it: exec keeps the pid. Pids have 22 bits.
+inline constexpr uint32_t kMostPrograms = 256;
+constexpr uint32_t NumberOf(uint32_t pid, uint32_t program) { return pid | program << 24; }
+constexpr uint32_t PidOf(uint32_t number) { return number & 0xffffffu; }
+
+// `<folder>/iket_pid_0x<number>` + suffix.
+std::string SessionPath(const std::string& folder, uint32_t number, const char* suffix);
 inline constexpr char kSuffixPart[] = ".iketcap.part";  // the guest's own account, being written
 inline constexpr char kSuffixLaunches[] = ".launches";  // launch_log.h
 inline constexpr char kSuffixCapture[] = ".iketcap";

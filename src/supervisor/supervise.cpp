@@ -12,6 +12,7 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -93,7 +94,7 @@ class Supervision {
       const std::vector<uint32_t> gone = guests_.TakeEnded();
       for (const uint32_t pid : gone) {
         // Of the program itself, how it ended is asked first.
-        if (pid != static_cast<uint32_t>(child)) Finish(pid, {}, false);
+        if (session::PidOf(pid) != static_cast<uint32_t>(child)) Finish(pid, {}, false);
       }
       DrainIfDue();
       LookForHangs();
@@ -166,7 +167,8 @@ class Supervision {
       }
       Say(fmt::format(
           "process {} has running warps and recorded nothing for {} s: see iket report {}",
-          memory.pid, std::chrono::duration<double>(hang_->patience()).count(), *snapshot));
+          session::PidOf(memory.pid), std::chrono::duration<double>(hang_->patience()).count(),
+          *snapshot));
     }
     next_look_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(hang_->period());
   }
@@ -197,12 +199,10 @@ class Supervision {
   Result<std::string> Snapshot(uint32_t wanted) {
     std::vector<uint32_t> pids;
     for (const RingMemory& memory : guests_.contexts()) {
-      if (memory.pid == wanted) {
-        pids = {wanted};
-        break;
-      }
       if (std::ranges::find(pids, memory.pid) == pids.end()) pids.push_back(memory.pid);
     }
+    const auto is_wanted = [wanted](uint32_t pid) { return session::PidOf(pid) == wanted; };
+    if (std::ranges::any_of(pids, is_wanted)) std::erase_if(pids, std::not_fn(is_wanted));
     if (pids.empty()) {
       return Fail(ErrorKind::kNothing,
                   "no process of this run has loaded code that can be traced, so far");
@@ -265,14 +265,19 @@ class Supervision {
 
   void FinishAll(int status) {
     std::error_code error;
-    for (const uint32_t pid : PidsOf(options_.output_folder, session::kSuffixPart, error)) {
+    const std::vector<uint32_t> left = PidsOf(options_.output_folder, session::kSuffixPart, error);
+    for (const uint32_t pid : left) {
       session::Ending ending;
-      const bool is_child = pid == static_cast<uint32_t>(child_);
-      if (is_child) {
+      const bool is_child = session::PidOf(pid) == static_cast<uint32_t>(child_);
+      // How the process ended is how the last program ended that it executed.
+      const bool is_last = std::ranges::none_of(left, [pid](uint32_t other) {
+        return other > pid && session::PidOf(other) == session::PidOf(pid);
+      });
+      if (is_child && is_last) {
         ending.exit_status = WIFEXITED(status) ? outcome_.exit_code : -1;
         ending.signal = outcome_.signal;
       }
-      Finish(pid, ending, !is_child && kill(static_cast<pid_t>(pid), 0) == 0);
+      Finish(pid, ending, !is_child && kill(static_cast<pid_t>(session::PidOf(pid)), 0) == 0);
     }
     // Guests that lost us (a daemon closes descriptors that it does not know) finish on their own.
     for (const uint32_t pid : PidsOf(options_.output_folder, session::kSuffixCapture, error)) {

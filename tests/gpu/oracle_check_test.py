@@ -47,13 +47,13 @@ def capture_of(warps):
     kept = records[-RING_BYTES // 16:]
     ring = {"ring": 5, "written": written, "first": written - 16 * len(kept), "records": kept,
             "header": [written, previous_end, 0, 0, *identity] + [0] * 8}
-    block = {"context": 0, "live": False, "last_of_moment": True, "moment": 0, "rings": [ring]}
+    block = {"context": 0, "live": False, "last_of_moment": True, "settled": False, "moment": 0, "rings": [ring]}
     declarations = [{"event": TICK, "name": "tick", "kind": 0, "payload": 5},
                     {"event": POP, "name": "", "kind": 2, "payload": 0}]
     return iketcap.Capture(
         sessions=[], devices=[], images=[], kernels=[{"index": 3, "mangled_name": "K", "state": 1}],
         declarations=declarations, contexts=[{"index": 0, "slots_per_sm": 64}], launches=[],
-        counters=[], notes=[], rings=[block], damage=iketcap.Damage())
+        graph_nodes=[], graph_launches=[], counters=[], notes=[], rings=[block], damage=iketcap.Damage())
 
 
 class OracleCheckTest(unittest.TestCase):
