@@ -1,6 +1,6 @@
-// What comes from a traced process: its launch log, its messages, its own account. The first byte
-// says which; the rest is that. What must hold: nothing is read past what is there, every entry is
-// in the list, lost or was never written wholly, and no descriptor stays open.
+// What comes from a traced process: its launch log, its messages, its own account, its rings. The
+// first byte says which; the rest is that. What must hold: nothing is read past what is there,
+// every entry is in the list, lost or was never written wholly, and no descriptor stays open.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -12,12 +12,14 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "capture/reader.h"
 #include "mutate_capture.h"
 #include "session/finish.h"
 #include "session/launch_log.h"
 #include "session/message.h"
+#include "session/ring_follower.h"
 
 namespace {
 
@@ -98,6 +100,36 @@ void ReceiveMessages(Bytes bytes) {
   for (const int fd : {still_free, ends[0], ends[1]}) close(fd);
 }
 
+// Readings of a ring of 64 records: of each a byte that says whether it is quiet, a header, the
+// memory.
+void FollowRing(Bytes bytes) {
+  constexpr size_t kRecords = 64;
+  session::RingFollower follower(kRecords);
+  uint64_t end = 0, given = 0;
+  while (!bytes.empty()) {
+    iket::ring::RingHeader header{};
+    std::vector<iket::ring::Record> memory(kRecords);
+    const bool quiet = (bytes[0] & 1) != 0;
+    bytes = bytes.subspan(1);
+    const auto take = [&bytes](void* to, size_t size) {
+      size = std::min(size, bytes.size());
+      std::memcpy(to, bytes.data(), size);
+      bytes = bytes.subspan(size);
+    };
+    take(&header, sizeof header);
+    take(memory.data(), memory.size() * sizeof memory[0]);
+    const auto row = follower.Follow(3, header, memory, quiet);
+    if (!row) continue;
+    const size_t count = row->older.size() + row->newer.size();
+    Require(count <= kRecords && row->written % sizeof memory[0] == 0);
+    const uint64_t last = row->written / sizeof memory[0];
+    Require(last >= count && last - count >= end);
+    end = last;
+    given += count;
+    Require(follower.given() == given && follower.lost() == end - given);
+  }
+}
+
 // Two bytes of length of the launch log, the log, and the rest is the account.
 void Finish(Bytes bytes) {
   if (bytes.size() < 2) return;
@@ -139,15 +171,18 @@ void Finish(Bytes bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const Bytes rest(data + 1, size - 1);
-  switch (data[0] % 3) {
+  switch (data[0] % 4) {
     case 0:
       ReadLog(rest);
       break;
     case 1:
       ReceiveMessages(rest);
       break;
-    default:
+    case 2:
       Finish(rest);
+      break;
+    default:
+      FollowRing(rest);
   }
   return 0;
 }
@@ -156,7 +191,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
                                           unsigned seed) {
   // An account alone, behind an empty launch log, is a capture.
   constexpr size_t kBefore = 3;
-  if (size > kBefore && data[0] % 3 == 2 && data[1] == 0 && data[2] == 0 && seed % 8 != 0) {
+  if (size > kBefore && data[0] % 4 == 2 && data[1] == 0 && data[2] == 0 && seed % 8 != 0) {
     return kBefore +
            iket::fuzz::MutateCapture(data + kBefore, size - kBefore, max_size - kBefore, seed);
   }

@@ -31,6 +31,7 @@ void Summary::Add(const Loaded& loaded) {
   by_graphs_ += totals.by_graphs;
   replays_known_ += totals.replays_known;
   warps_ += totals.warps;
+  running_ += model.counters.warps_running;
   events_ += totals.events;
   records_lost_ += model.counters.records_lost;
   records_written_ += model.counters.records_written;
@@ -101,6 +102,10 @@ std::string Summary::Text() const {
   if (unknown_ != 0) launches += fmt::format(", {} not in the host's log", Count(unknown_));
   table.Row({"launches", fmt::format("{}; {}", launches, Counted(warps_, "warp"))});
   if (by_graphs_ != 0) table.Row({"graphs", GraphsText(by_graphs_, replays_known_)});
+  if (running_ != 0) {
+    table.Row({"not ended", fmt::format("{}; iket report says what they were doing",
+                                        Counted(running_, "warp"))});
+  }
   // What is lost is known in records only: events, begins and identities of warps.
   const std::string lost =
       records_lost_ == 0
@@ -161,6 +166,7 @@ std::string Summary::Json() const {
       json.Member("replays_known", replays_known_);
     }
     json.Member("warps", warps_);
+    json.Member("warps_running", running_);
     json.Member("events_kept", events_);
     json.Member("records_written", records_written_);
     json.Member("records_lost", records_lost_);

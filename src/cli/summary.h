@@ -50,6 +50,7 @@ class Summary {
   uint64_t kernels_ = 0;              // that record
   uint64_t launches_ = 0, complete_ = 0, partial_ = 0, unknown_ = 0;
   uint64_t by_graphs_ = 0, replays_known_ = 0;
+  uint64_t running_ = 0;  // warps that had not ended when the rings were read
   uint64_t warps_ = 0;
   uint64_t events_ = 0;
   uint64_t records_lost_ = 0, records_written_ = 0;

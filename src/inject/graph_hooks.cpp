@@ -36,7 +36,7 @@ IKET_GRAPH_INSTANTIATE(cuGraphInstantiate_v2)
 #undef IKET_GRAPH_INSTANTIATE
 
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long options) {
-  static const auto real = IKET_REAL(cuGraphInstantiateWithFlags);
+  const auto real = IKET_REAL(cuGraphInstantiateWithFlags);
   if (real == nullptr) return kMissing;
   const CUresult result = real(exec, graph, options);
   if (result == CUDA_SUCCESS) GraphInstantiated(*exec, graph, (options & kByDevice) != 0);
@@ -57,7 +57,7 @@ IKET_GRAPH_INSTANTIATE(cuGraphInstantiateWithParams_ptsz)
 
 CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode* error_node,
                            CUgraphExecUpdateResult* why) {
-  static const auto real = IKET_REAL(cuGraphExecUpdate);
+  const auto real = IKET_REAL(cuGraphExecUpdate);
   if (real == nullptr) return kMissing;
   const CUresult result = real(exec, graph, error_node, why);
   if (result == CUDA_SUCCESS) GraphUpdated(exec, graph);
@@ -65,7 +65,7 @@ CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode* error_n
 }
 
 CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo* info) {
-  static const auto real = IKET_REAL(cuGraphExecUpdate_v2);
+  const auto real = IKET_REAL(cuGraphExecUpdate_v2);
   if (real == nullptr) return kMissing;
   const CUresult result = real(exec, graph, info);
   if (result == CUDA_SUCCESS) GraphUpdated(exec, graph);
@@ -74,7 +74,7 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdate
 
 CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
                                         const CUDA_KERNEL_NODE_PARAMS_v1* params) {
-  static const auto real = IKET_REAL(cuGraphExecKernelNodeSetParams);
+  const auto real = IKET_REAL(cuGraphExecKernelNodeSetParams);
   if (real == nullptr) return kMissing;
   const CUresult result = real(exec, node, params);
   if (result == CUDA_SUCCESS) {
@@ -85,7 +85,7 @@ CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
 
 CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
                                            const CUDA_KERNEL_NODE_PARAMS* params) {
-  static const auto real = IKET_REAL(cuGraphExecKernelNodeSetParams_v2);
+  const auto real = IKET_REAL(cuGraphExecKernelNodeSetParams_v2);
   if (real == nullptr) return kMissing;
   const CUresult result = real(exec, node, params);
   if (result == CUDA_SUCCESS) {
@@ -95,7 +95,7 @@ CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
 }
 
 CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraph child) {
-  static const auto real = IKET_REAL(cuGraphExecChildGraphNodeSetParams);
+  const auto real = IKET_REAL(cuGraphExecChildGraphNodeSetParams);
   if (real == nullptr) return kMissing;
   const CUresult result = real(exec, node, child);
   if (result == CUDA_SUCCESS) GraphChildChanged(exec, node, child);
@@ -103,7 +103,7 @@ CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, 
 }
 
 CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams* params) {
-  static const auto real = IKET_REAL(cuGraphExecNodeSetParams);
+  const auto real = IKET_REAL(cuGraphExecNodeSetParams);
   if (real == nullptr) return kMissing;
   const CUresult result = real(exec, node, params);
   if (result != CUDA_SUCCESS) return result;
@@ -117,7 +117,7 @@ CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNod
 }
 
 CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned enabled) {
-  static const auto real = IKET_REAL(cuGraphNodeSetEnabled);
+  const auto real = IKET_REAL(cuGraphNodeSetEnabled);
   if (real == nullptr) return kMissing;
   const CUresult result = real(exec, node, enabled);
   if (result == CUDA_SUCCESS) GraphNodeEnabled(exec, node, enabled != 0);
@@ -125,7 +125,7 @@ CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned enab
 }
 
 CUresult cuGraphExecDestroy(CUgraphExec exec) {
-  static const auto real = IKET_REAL(cuGraphExecDestroy);
+  const auto real = IKET_REAL(cuGraphExecDestroy);
   if (real == nullptr) return kMissing;
   // Before: afterwards another thread may be given the same handle.
   GraphDestroyed(exec);

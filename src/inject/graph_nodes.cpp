@@ -60,7 +60,8 @@ class Walk {
   void Node(CUgraphNode node, bool ordered, int depth) {
     const uint32_t number = next_++;
     CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
-    if (Real().GraphNodeGetType(node, &type) != CUDA_SUCCESS) {
+    if (Real().GraphNodeGetType(node, &type) != CUDA_SUCCESS ||
+        type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
       found_.unstated = true;
     } else if (type == CU_GRAPH_NODE_TYPE_KERNEL) {
       found_.numbers[node] = number;
@@ -73,8 +74,6 @@ class Walk {
       } else {
         found_.unstated = true;
       }
-    } else if (type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
-      found_.unstated = true;
     }
   }
 

@@ -94,12 +94,14 @@ inline constexpr uint32_t kOpCs2r = 0x805;
 
 // True if the instruction can send the warp, or some lanes, elsewhere, or ends its path: branches,
 // calls, returns, exits, reconvergence (BSYNC, WARPSYNC, BREAK), traps. What follows it, and what
-// is the target of a branch, begins a basic block.
+// is the target of a branch, begins a basic block. BSSY only writes down where lanes will meet, and
+// ptxas moves other instructions across it.
 inline bool EndsBasicBlock(const Instruction& instruction) {
   // 140..15f holds control flow: CALL, BRA, BRX, JMP, BREAK, BSSY, BSYNC, EXIT, RET, YIELD, BPT,
   // ...
   const uint32_t base = instruction.base_opcode();
-  return base >= 0x140 && base <= 0x15f && base != 0x15d /* NANOSLEEP */;
+  return base >= 0x140 && base <= 0x15f && base != 0x145 /* BSSY */ &&
+         base != 0x15d /* NANOSLEEP */;
 }
 
 // Target of a relative BRA, BSSY or CALL.REL at byte `pc`, as a byte offset in the same section.

@@ -43,7 +43,8 @@ TEST(Instruction, BranchTargets) {
     EXPECT_EQ(RelativeTarget(branch, 0x100), target);
   }
   // `BSSY B0, 0x700` at 0x640, by ptxas 13.0.
-  EXPECT_TRUE(EndsBasicBlock({0x000000b000007945, 0x000fe20003800000}));
+  EXPECT_TRUE(HasRelativeTarget({0x000000b000007945, 0x000fe20003800000}));
+  EXPECT_FALSE(EndsBasicBlock({0x000000b000007945, 0x000fe20003800000}));
   EXPECT_EQ(RelativeTarget({0x000000b000007945, 0x000fe20003800000}, 0x640), 0x700);
   // `CALL.REL.NOINC 0x3d0` at 0x110.
   EXPECT_EQ(RelativeTarget({0x0000000000ac7944, 0x000fea0003c00000}, 0x110), 0x3d0);

@@ -61,7 +61,7 @@ std::string SocketFolder::control() const { return session::ControlPath(guests()
 
 Result<std::string> SocketFolder::Nameable(const std::string& path, const char* link) {
   if (IsNameable(path)) return path;
-  const std::string name = path_ + "/" + link;
+  std::string name = path_ + "/" + link;
   std::error_code error;
   const std::string target = fs::absolute(path, error);
   if (error || symlink(target.c_str(), name.c_str()) != 0) {

@@ -184,10 +184,10 @@ class Supervision {
     if (!untrusted_request.starts_with(session::kSnapshotRequest)) {
       return Fail(ErrorKind::kUsage, "no request that this iket knows");
     }
-    untrusted_request.remove_prefix(session::kSnapshotRequest.size());
+    const std::string number(untrusted_request.substr(session::kSnapshotRequest.size()));
     uint32_t pid = 0;
-    const char* const end = untrusted_request.data() + untrusted_request.size();
-    const auto parsed = std::from_chars(untrusted_request.data(), end, pid);
+    const char* const end = number.c_str() + number.size();
+    const auto parsed = std::from_chars(number.c_str(), end, pid);
     if (parsed.ec != std::errc() || parsed.ptr != end) {
       return Fail(ErrorKind::kUsage, "no number of a process");
     }

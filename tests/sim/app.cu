@@ -17,6 +17,30 @@ extern "C" __global__ void Endless(int* out) {
   }
 }
 
+// A pipeline that stops: warp 0 loads, warp 1 multiplies and gives back, but for the fourth time.
+extern "C" __global__ void Deadlock(int*) {
+  __shared__ volatile int full, given_back;
+  if (threadIdx.x == 0) full = given_back = 0;
+  __syncthreads();
+  for (int k = 0; k < 8; ++k) {
+    iket::range tile{"tile"_ev, k};
+    if (threadIdx.x < 32) {
+      iket::range load{"load"_ev};
+      iket::mark("wait for room"_ev, k);
+      while (k > given_back) {
+      }
+      full = k + 1;
+    } else {
+      iket::range multiply{"multiply"_ev};
+      iket::mark("wait for data"_ev, k);
+      while (full <= k) {
+      }
+      if (k != 3) given_back = given_back + 1;
+    }
+    __syncwarp();
+  }
+}
+
 // Five times 3,000 marks of each of four warps, each time when the host says so.
 extern "C" __global__ void Paced(int* out) {
   for (int batch = 0; batch < 5; ++batch) {

@@ -97,6 +97,7 @@ class Live(unittest.TestCase):
         self.end(child)
         process.wait(timeout=60)
         self.assertEqual(process.returncode, 128 + signal.SIGKILL)
+        self.assertRegex(process.stderr.read(), r"(?m)^  not ended +4 warps; iket report says what")
         (final,) = [path for path in self.captures() if "snapshot" not in path]
         self.assert_hangs(final)
         text = self.iket("report", final).stdout
@@ -133,6 +134,30 @@ class Live(unittest.TestCase):
         self.assert_hangs(found.group(1))
         time.sleep(2)
         self.assertEqual(len(self.captures("*snapshot*")), 1, "said once")
+
+    def test_a_deadlock_reads_as_two_lines(self):
+        process = self.start(APP, MARKED, "Deadlock", options=("--hang", "0.5"))
+        line = process.stderr.readline()
+        (child,) = self.children(process.pid)
+        self.addCleanup(lambda: self.end(child))
+        capture = line.split()[-1]
+        (launch,) = self.report(capture)["standstill"]
+        self.assertEqual((launch["warps_running"], launch["warps_ended"]), (4, 0))
+        states = {
+            group["last_event"]: (
+                group["open_ranges"],
+                sorted((warp["cta_x"], warp["warp"], warp["payload"]) for warp in group["warps"]),
+            )
+            for group in launch["groups"]
+        }
+        # Each waits for the other: one time nothing was given back.
+        self.assertEqual(
+            states,
+            {
+                "wait for room": (["tile", "load"], [(0, 0, "4"), (1, 0, "4")]),
+                "wait for data": (["tile", "multiply"], [(0, 1, "4"), (1, 1, "4")]),
+            },
+        )
 
     def test_what_ends_is_no_hang(self):
         code, _, err = self.profile("sh", "-c", f"'{APP}' '{MARKED}' Work; sleep 2", options=("--hang", "0.2"))
