@@ -18,6 +18,13 @@ bool SameBytes(const T& a, const T& b) {
   return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
 
+// How many records at the beginning differ from what stands in the same place of `known`.
+size_t Changed(std::span<const Record> records, std::span<const Record> known) {
+  size_t count = 0;
+  while (count < records.size() && !SameBytes(records[count], known[count])) ++count;
+  return count;
+}
+
 bool HasClock(const Record& record) {
   return KindOf(record) == RecordKind::kEvent || KindOf(record) == RecordKind::kBegin;
 }
@@ -102,7 +109,9 @@ size_t RingFollower::NewRecords(std::span<const Record> records) const {
   const auto changed = [&](size_t i) { return !SameBytes(circle[i], known[i]); };
   size_t run = 0;
   if (!unsure_) {
-    while (run < size && changed(run)) ++run;
+    const size_t start = position_ % size;
+    run = Changed(records.subspan(start), std::span(known_).subspan(start));
+    if (run == size - start) run += Changed(records.first(start), known_);
     return run;
   }
   // What was new then has arrived; if it is overwritten, so is all the rest.
