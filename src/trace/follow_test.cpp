@@ -59,16 +59,29 @@ class Followed {
       const auto row =
           followers_[ring].Follow(index, gpu_.Header(index), gpu_.Memory(index), quiet);
       if (!row) continue;
-      std::vector<ring::Record> records(row->older.begin(), row->older.end());
-      records.insert(records.end(), row->newer.begin(), row->newer.end());
-      decoder_.Add({.moment = {.live = !quiet, .settled = true, .number = moment_++},
-                    .last_of_moment = true,
-                    .rows = {{.ring = index,
-                              .written = row->written,
-                              .first = row->written - records.size() * ring::kRecordBytes,
-                              .header = row->header,
-                              .records = records}}});
+      std::vector<ring::Record> all(row->older.begin(), row->older.end());
+      all.insert(all.end(), row->newer.begin(), row->newer.end());
+      // A reading may end between a begin and its identity.
+      size_t cut = all.size();
+      for (size_t i = 0; i < all.size() && cut == all.size(); ++i) {
+        if (ring::KindOf(all[i]) == ring::RecordKind::kBegin) cut = i + 1;
+      }
+      const std::span<const ring::Record> whole = all;
+      const uint64_t behind_cut = (whole.size() - cut) * ring::kRecordBytes;
+      Add(index, *row, row->written - behind_cut, whole.first(cut), quiet);
+      Add(index, *row, row->written, whole.subspan(cut), quiet);
     }
+  }
+
+  void Add(uint32_t index, const capture::RingContents& row, uint64_t written,
+           std::span<const ring::Record> records, bool quiet) {
+    decoder_.Add({.moment = {.live = !quiet, .settled = true, .number = moment_++},
+                  .last_of_moment = true,
+                  .rows = {{.ring = index,
+                            .written = written,
+                            .first = written - records.size() * ring::kRecordBytes,
+                            .header = row.header,
+                            .records = records}}});
   }
 
   std::mt19937 random_;

@@ -99,6 +99,12 @@ size_t WarpScanner::OnRecord(std::span<const Record> records, size_t at) {
     case RecordKind::kBegin:
       return OnBegin(records, at);
     case RecordKind::kIdentity:
+      if (identity_due_ && !after_loss_ && pending_ == 0) {
+        identity_due_ = false;
+        span_.identity = ring::IdentityOf(records[at]);
+        span_.has_identity = true;
+        return at + 1;
+      }
       if (after_loss_ && at + 1 < records.size() && KindOf(records[at + 1]) == RecordKind::kEvent) {
         // Its begin was the newest record that was overwritten.
         Open(records[at + 1].clock);
@@ -131,7 +137,8 @@ size_t WarpScanner::OnBegin(std::span<const Record> records, size_t at) {
   span_.previous_end = begin.high;
   const Record* identity = Next(records, at, RecordKind::kIdentity);
   if (identity == nullptr) {
-    ++counters_.missing_identities;
+    identity_due_ = at + 1 == records.size();
+    counters_.missing_identities += identity_due_ ? 0 : 1;
     return at + 1;
   }
   span_.identity = ring::IdentityOf(*identity);
@@ -181,6 +188,8 @@ void WarpScanner::Finish(const RingStream& stream) {
 }
 
 void WarpScanner::Close() {
+  counters_.missing_identities += identity_due_ ? 1 : 0;
+  identity_due_ = false;
   span_.last_offset = offset_;
   if (span_.has_end) {
     span_.end_offset = offset_ + static_cast<int64_t>(span_.end_clock - clock_);

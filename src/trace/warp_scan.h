@@ -97,7 +97,8 @@ class WarpScanner {
   uint32_t ring_row_ = 0;
   bool after_loss_ = false;  // the next record is the first one after lost ones
   bool suspect_ = false;
-  ring::Record writer_ = {};  // Stretch::writer, behind a loss
+  bool identity_due_ = false;  // its begin was the last record of a stretch
+  ring::Record writer_ = {};   // Stretch::writer, behind a loss
 
   // Events of the open warp, before their ids are looked up.
   size_t pending_ = 0;

@@ -9,6 +9,23 @@ extern "C" __global__ void Work(int* out) {
   out[i] = i;
 }
 
+// One step of a sequence in which each value depends on all before: results tell of any launch that
+// was lost, doubled or out of order.
+extern "C" __global__ void Step(unsigned* values, unsigned salt) {
+  iket::range step{"step"_ev, salt};
+  unsigned& value = values[blockIdx.x * blockDim.x + threadIdx.x];
+  for (unsigned i = 0; i <= salt % 3; ++i) {
+    value = value * 1664525u + salt;
+    iket::mark("value"_ev, value);
+  }
+}
+
+// Ends in a fault, behind a mark.
+extern "C" __global__ void Trap(int*) {
+  iket::mark("about to trap"_ev);
+  __trap();
+}
+
 // Each thread marks, counts itself in out[0], and does not end.
 extern "C" __global__ void Endless(int* out) {
   iket::mark("begun"_ev);
@@ -20,7 +37,10 @@ extern "C" __global__ void Endless(int* out) {
 // A pipeline that stops: warp 0 loads, warp 1 multiplies and gives back, but for the fourth time.
 extern "C" __global__ void Deadlock(int*) {
   __shared__ volatile int full, given_back;
-  if (threadIdx.x == 0) full = given_back = 0;
+  if (threadIdx.x == 0) {
+    full = 0;
+    given_back = 0;
+  }
   __syncthreads();
   for (int k = 0; k < 8; ++k) {
     iket::range tile{"tile"_ev, k};
