@@ -144,6 +144,10 @@ std::string LaunchName(const trace::Model& model, const trace::Launch& launch) {
                          ? "unknown kernel"
                          : Printable(model.String(model.kernels[launch.kernel].short_name));
   if (launch.sequence != trace::kNoRow) name += fmt::format(", launch {}", Count(launch.sequence));
+  if (launch.graph == trace::kNoRow) return name;
+  name += fmt::format(", graph {}", launch.graph);
+  if (launch.node != trace::kNoRow) name += fmt::format(" node {}", launch.node);
+  if (launch.replay != trace::kNoRow) name += fmt::format(" replay {}", launch.replay);
   return name;
 }
 
