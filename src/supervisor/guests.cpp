@@ -82,7 +82,10 @@ bool Guests::Receive(int descriptor) {
       }
       return true;
     }
-    if (message.error().kind != ErrorKind::kSystem) return true;
+    if (message.error().kind != ErrorKind::kSystem) {
+      ++refused_;  // its descriptors found no room
+      return true;
+    }
     close(std::exchange(found->socket, -1));
     // A program may close what it does not know, and goes on.
     if (found->process >= 0) return true;

@@ -34,7 +34,7 @@ class Guests {
   // Closes what such a process left: its descriptors keep device memory.
   void Forget(uint32_t pid);
 
-  // Connections that could not be taken for want of descriptors.
+  // Connections and messages that could not be taken, for want of descriptors as a rule.
   uint64_t refused() const { return refused_; }
 
  private:
