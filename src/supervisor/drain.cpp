@@ -19,17 +19,18 @@ double Drain::Pass(const std::vector<session::RingMemory>& contexts) {
 }
 
 std::optional<capture::Writer> Drain::Finish(uint32_t pid,
-                                             const std::vector<session::RingMemory>& contexts) {
+                                             const std::vector<session::RingMemory>& contexts,
+                                             bool live) {
   // Twice: what was too near to the newest record in a ring that came around is given behind it.
   for (const session::RingMemory& memory : contexts) {
-    Read(memory, true);
-    Read(memory, true);
+    Read(memory, !live);
+    Read(memory, !live);
   }
+  std::erase_if(contexts_, [pid](const auto& entry) { return entry.first.first == pid; });
   const auto found = writers_.find(pid);
   if (found == writers_.end()) return std::nullopt;
   std::optional<capture::Writer> writer = std::move(found->second);
   writers_.erase(found);
-  std::erase_if(contexts_, [pid](const auto& entry) { return entry.first.first == pid; });
   return writer;
 }
 

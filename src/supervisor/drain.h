@@ -31,10 +31,12 @@ class Drain {
   // 1 when some ring came around. What cannot be read or written is said once by Warnings().
   double Pass(const std::vector<session::RingMemory>& contexts);
 
-  // The last reading of a process's rings, when nothing writes to them any more; then hands out the
-  // capture that was begun for it. Nothing if there is none.
+  // The last reading of a process's rings, when nothing writes to them any more, or of one that
+  // goes on without us (`live`); then hands out the capture that was begun for it. Nothing if there
+  // is none.
   std::optional<capture::Writer> Finish(uint32_t pid,
-                                        const std::vector<session::RingMemory>& contexts);
+                                        const std::vector<session::RingMemory>& contexts,
+                                        bool live);
 
   std::vector<std::string> TakeWarnings() { return std::exchange(warnings_, {}); }
 

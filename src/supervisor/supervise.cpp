@@ -160,7 +160,7 @@ class Supervision {
     if (!hang_ || guests_.contexts().empty() || Clock::now() < next_look_) return;
     for (const RingMemory& memory : guests_.contexts()) {
       if (!hang_->Look(memory, Clock::now())) continue;
-      const auto snapshot = Snapshot(memory.pid);
+      const auto snapshot = Snapshot(session::PidOf(memory.pid));
       if (!snapshot) {
         Say(snapshot.error().message);
         continue;
@@ -246,7 +246,7 @@ class Supervision {
     ending.end_ns = session::NowNs();
     ending.end_realtime_ns = session::NowRealtimeNs();
     std::optional<capture::Writer> begun;
-    if (drain_) begun = drain_->Finish(pid, guests_.ContextsOf(pid));
+    if (drain_) begun = drain_->Finish(pid, guests_.ContextsOf(pid), live);
     const auto append = [&](capture::Writer& writer) {
       return drain_ ? Result<void>() : AppendAll(pid, live, writer);
     };
