@@ -8,12 +8,11 @@
 namespace iket::session {
 namespace {
 
+using ring::IsYounger;
 using ring::KindOf;
 using ring::Record;
 using ring::RecordKind;
 using ring::RingHeader;
-
-bool IsYounger(uint32_t clock, uint32_t than) { return static_cast<int32_t>(clock - than) > 0; }
 
 // A warp has started since the last one ended: its begin stands at the cursor, or (when it has
 // lapped the ring) something in it is younger than that end.
@@ -48,32 +47,47 @@ capture::RingContents ContentsOf(uint32_t ring, const RingHeader& header,
   return contents;
 }
 
-Result<void> ReadRings(const ring::Layout& layout, const WindowCopy& copy,
-                       const std::function<void(SmRings)>& visit) {
+Result<void> CopyUsedRings(const ring::Layout& layout, const WindowCopy& copy,
+                           const VisitSm& visit) {
   std::vector<std::byte> table(layout.table_bytes());
   if (auto done = copy.table(table.data(), table.size()); !done) return done;
   const UntrustedBytes headers(table.data(), table.size());
   const size_t records_per_ring = layout.ring_bytes / ring::kRecordBytes;
   const uint64_t bytes_per_sm = uint64_t{ring::kSlotsPerSm} * layout.ring_bytes;
+  std::vector<Record> records;
+  std::vector<UsedRing> used;
   for (uint32_t sm = 0; sm < layout.sm_count; ++sm) {
-    SmRings read;
+    used.clear();
     for (uint32_t slot = 0; slot < ring::kSlotsPerSm; ++slot) {
       const uint32_t index = sm * ring::kSlotsPerSm + slot;
       const auto header = *headers.Read<RingHeader>(uint64_t{index} * ring::kHeaderStride);
-      if (!IsUsed(header)) continue;
-      if (read.records.empty()) {
-        read.records.resize(records_per_ring * ring::kSlotsPerSm);
-        if (auto done = copy.rings(read.records.data(), sm * bytes_per_sm, bytes_per_sm); !done) {
-          return done;
-        }
-      }
-      read.rings.push_back(
-          ContentsOf(index, header,
-                     std::span(read.records).subspan(slot * records_per_ring, records_per_ring)));
+      if (IsUsed(header)) used.push_back({.ring = index, .header = header});
     }
-    if (!read.rings.empty()) visit(std::move(read));
+    if (used.empty()) continue;
+    records.resize(records_per_ring * ring::kSlotsPerSm);
+    if (auto done = copy.rings(records.data(), sm * bytes_per_sm, bytes_per_sm); !done) {
+      return done;
+    }
+    for (UsedRing& ring : used) {
+      ring.untrusted_records = std::span(records).subspan(
+          ring.ring % ring::kSlotsPerSm * records_per_ring, records_per_ring);
+    }
+    visit(used, records);
   }
   return {};
+}
+
+Result<void> ReadRings(const ring::Layout& layout, const WindowCopy& copy,
+                       const std::function<void(SmRings)>& visit) {
+  return CopyUsedRings(
+      layout, copy, [&](std::span<const UsedRing> rings, std::vector<Record>& records) {
+        SmRings read;
+        for (const UsedRing& ring : rings) {
+          read.rings.push_back(ContentsOf(ring.ring, ring.header, ring.untrusted_records));
+        }
+        read.records = std::move(records);  // which moves nothing that `rings` points at
+        visit(std::move(read));
+      });
 }
 
 }  // namespace iket::session

@@ -37,8 +37,22 @@ struct SmRings {
   std::vector<capture::RingContents> rings;
 };
 
+// One used ring as it lay in memory.
+struct UsedRing {
+  uint32_t ring = 0;
+  ring::RingHeader header{};
+  std::span<const ring::Record> untrusted_records{};
+};
+
 // Reads the table, then the rings of each SM that was used, one SM (some MiB) at a time, and hands
-// them to `visit`. Ends with the first error of a copy.
+// them to `visit` with the memory that they lie in, which it may take. Ends with the first error of
+// a copy.
+using VisitSm =
+    std::function<void(std::span<const UsedRing> rings, std::vector<ring::Record>& records)>;
+Result<void> CopyUsedRings(const ring::Layout& layout, const WindowCopy& copy,
+                           const VisitSm& visit);
+
+// The same, of each ring what is worth keeping.
 Result<void> ReadRings(const ring::Layout& layout, const WindowCopy& copy,
                        const std::function<void(SmRings)>& visit);
 

@@ -2,15 +2,9 @@
 
 #include <algorithm>
 
-#include "base/bytes.h"
 #include "session/finish.h"
 
 namespace iket::supervisor {
-namespace {
-
-using ring::RingHeader;
-
-}  // namespace
 
 double Drain::Pass(const std::vector<session::RingMemory>& contexts) {
   double most = 0;
@@ -58,59 +52,40 @@ double Drain::Read(const session::RingMemory& memory, bool quiet) {
   if (context.failed) return 0;
   const auto fail = [&](const std::string& why) {
     context.failed = true;
-    Warn(fmt::format("rings of context {} of process {} not read: {}", memory.context, memory.pid,
-                     why));
+    Warn(NotRead(memory, why));
     return 0.0;
   };
   const auto window = windows_.Find(memory);
   if (!window) return fail(window.error().message);
   const ring::Layout& layout = (*window)->layout();
-  const session::WindowCopy copy = (*window)->Copy();
-  std::vector<std::byte> table(layout.table_bytes());
-  if (auto done = copy.table(table.data(), table.size()); !done) return fail(done.error().message);
-
-  const UntrustedBytes headers(table.data(), table.size());
   const size_t records_per_ring = layout.ring_bytes / ring::kRecordBytes;
-  const uint64_t bytes_per_sm = uint64_t{ring::kSlotsPerSm} * layout.ring_bytes;
   context.followers.resize(layout.ring_count(), session::RingFollower(0));
-  std::vector<ring::Record> records(records_per_ring * ring::kSlotsPerSm);
   size_t most = 0;
-  for (uint32_t sm = 0; sm < layout.sm_count; ++sm) {
-    const auto header_of = [&](uint32_t index) {
-      return *headers.Read<RingHeader>(uint64_t{index} * ring::kHeaderStride);
-    };
-    const uint32_t first = sm * ring::kSlotsPerSm;
-    bool used = false;
-    for (uint32_t ring = first; ring < first + ring::kSlotsPerSm; ++ring) {
-      used |= session::IsUsed(header_of(ring));
-    }
-    if (!used) continue;
-    if (auto done = copy.rings(records.data(), sm * bytes_per_sm, bytes_per_sm); !done) {
-      return fail(done.error().message);
-    }
+  bool writable = true;
+  const auto follow = [&](std::span<const session::UsedRing> rings, std::vector<ring::Record>&) {
     std::vector<capture::RingContents> rows;
-    for (uint32_t ring = first; ring < first + ring::kSlotsPerSm; ++ring) {
-      const RingHeader header = header_of(ring);
-      if (!session::IsUsed(header)) continue;
-      session::RingFollower& follower = context.followers[ring];
+    for (const session::UsedRing& ring : rings) {
+      session::RingFollower& follower = context.followers[ring.ring];
       if (follower.size() == 0) follower = session::RingFollower(records_per_ring);
-      const auto row = follower.Follow(
-          ring, header,
-          std::span(records).subspan((ring - first) * records_per_ring, records_per_ring), quiet);
+      const auto row = follower.Follow(ring.ring, ring.header, ring.untrusted_records, quiet);
       if (!row) continue;
       most = std::max(most, row->older.size() + row->newer.size());
       rows.push_back(*row);
     }
-    if (rows.empty()) continue;
+    if (rows.empty()) return;
     capture::Writer* const writer = WriterOf(memory.pid);
-    if (writer == nullptr) return fail("no capture to write them to");
+    writable &= writer != nullptr;
+    if (writer == nullptr) return;
     const capture::RingMoment moment{.context = memory.context,
                                      .live = !quiet,
                                      .settled = true,
                                      .number = context.moment++,
                                      .begin_ns = session::NowNs()};
     if (auto done = writer->Append(moment, rows); !done) Warn(done.error().message);
-  }
+  };
+  const auto done = session::CopyUsedRings(layout, (*window)->Copy(), follow);
+  if (!done) return fail(done.error().message);
+  if (!writable) return fail("no capture to write them to");
   return static_cast<double>(most) / static_cast<double>(records_per_ring);
 }
 

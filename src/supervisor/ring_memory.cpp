@@ -121,6 +121,11 @@ void RingWindows::Forget(uint32_t pid) {
   });
 }
 
+std::string NotRead(const session::RingMemory& memory, const std::string& why) {
+  return fmt::format("rings of context {} of process {} not read: {}", memory.context, memory.pid,
+                     why);
+}
+
 Result<void> AppendRings(RingWindow& window, bool live, capture::Writer& writer) {
   const capture::RingMoment when{
       .context = window.context(), .live = live, .number = 0, .begin_ns = session::NowNs()};

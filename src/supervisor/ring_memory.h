@@ -72,6 +72,9 @@ class RingWindows {
   std::map<std::pair<uint32_t, uint32_t>, Result<std::unique_ptr<RingWindow>>> windows_;
 };
 
+// Says so of a context, as a sentence.
+std::string NotRead(const session::RingMemory& memory, const std::string& why);
+
 // Appends all used rings of one window, as one moment. `live`: the guest may still be writing.
 Result<void> AppendRings(RingWindow& window, bool live, capture::Writer& writer);
 

@@ -229,8 +229,7 @@ class Supervision {
       auto done = window ? AppendRings(**window, live, writer)
                          : Result<void>(tl::unexpected(window.error()));
       if (done) continue;
-      Warn(fmt::format("rings of context {} of process {} not read: {}", memory.context, memory.pid,
-                       done.error().message));
+      Warn(NotRead(memory, done.error().message));
       auto noted = writer.Append(capture::Note{.severity = capture::Severity::kWarning,
                                                .time_ns = session::NowNs(),
                                                .text = outcome_.warnings.back()});
