@@ -260,16 +260,9 @@ Launching BeforeGraphLaunch(CUgraphExec handle, CUstream stream) noexcept {
     if (known == KnownExecs().end()) return {};
     number = known->second.number;
   }
-  Guest* guest = Guest::Existing();
-  if (guest == nullptr || guest->launch_log() == nullptr) return {};
-  const uint32_t captured = IsCapturing(stream) ? session::kLaunchCaptured : 0u;
-  session::LaunchEntry* entry = guest->launch_log()->Append();
+  session::LaunchEntry* entry = NewEntry(arming.context, stream, session::kLaunchOfGraph);
   if (entry == nullptr) return {};
   entry->kernel = capture::kNoKernel;
-  entry->context = arming.context;
-  entry->flags = session::kLaunchOfGraph | captured;
-  entry->stream = reinterpret_cast<uintptr_t>(stream);
-  entry->host_ns = session::NowNs();
   entry->graph = number;
   entry->state.store(1, std::memory_order_release);
   return {.entry = entry};

@@ -29,6 +29,14 @@ uint32_t FirstSlot(const void* handle) {
   return static_cast<uint32_t>((bits >> 4) * 0x9e3779b97f4a7c15u >> 50) % kSlots;
 }
 
+// True if what goes into the stream is captured into a graph and does not run.
+bool IsCapturing(CUstream stream) noexcept {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return Real().StreamIsCapturing != nullptr &&
+         Real().StreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 }  // namespace
 
 void RememberKernel(const void* handle, uint32_t number) noexcept {
@@ -74,13 +82,6 @@ bool LookUpKernel(const void* handle, uint32_t* number) noexcept {
   }
 }
 
-bool IsCapturing(CUstream stream) noexcept {
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  return Real().StreamIsCapturing != nullptr &&
-         Real().StreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
-         status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
 Launching BeforeLaunch(const void* handle, const LaunchShape& shape) noexcept {
   const Arming arming = ArmCurrentContext();
   uint32_t number = 0;
@@ -91,22 +92,28 @@ Launching BeforeLaunch(const void* handle, const LaunchShape& shape) noexcept {
     }
     return {.result = arming.result};
   }
-  Guest* guest = Guest::Existing();
-  if (guest == nullptr || guest->launch_log() == nullptr) return {};
-  const uint32_t captured = IsCapturing(shape.stream) ? session::kLaunchCaptured : 0u;
-  session::LaunchEntry* entry = guest->launch_log()->Append();
+  session::LaunchEntry* entry = NewEntry(arming.context, shape.stream, shape.flags);
   if (entry == nullptr) return {};
   entry->kernel = number;
-  entry->context = arming.context;
-  entry->flags = shape.flags | captured;
-  entry->stream = reinterpret_cast<uintptr_t>(shape.stream);
-  entry->host_ns = session::NowNs();
   std::memcpy(entry->grid, shape.grid, sizeof entry->grid);
   std::memcpy(entry->block, shape.block, sizeof entry->block);
   std::memcpy(entry->cluster, shape.cluster, sizeof entry->cluster);
   entry->dynamic_shared_bytes = shape.dynamic_shared_bytes;
   entry->state.store(1, std::memory_order_release);
   return {.entry = entry};
+}
+
+session::LaunchEntry* NewEntry(uint32_t context, CUstream stream, uint32_t flags) noexcept {
+  Guest* guest = Guest::Existing();
+  if (guest == nullptr || guest->launch_log() == nullptr) return nullptr;
+  const uint32_t captured = IsCapturing(stream) ? session::kLaunchCaptured : 0u;
+  session::LaunchEntry* entry = guest->launch_log()->Append();
+  if (entry == nullptr) return nullptr;
+  entry->context = context;
+  entry->flags = flags | captured;
+  entry->stream = reinterpret_cast<uintptr_t>(stream);
+  entry->host_ns = session::NowNs();
+  return entry;
 }
 
 void AfterLaunch(session::LaunchEntry* entry, CUresult result) noexcept {

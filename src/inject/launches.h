@@ -31,9 +31,6 @@ struct LaunchShape {
   uint32_t flags = 0;  // session::LaunchFlag
 };
 
-// True if what goes into the stream is captured into a graph and does not run.
-bool IsCapturing(CUstream stream) noexcept;
-
 // Before a launch of `handle`: arms the context and, for a traced kernel, writes an entry, which
 // AfterLaunch completes.
 struct Launching {
@@ -42,6 +39,9 @@ struct Launching {
   session::LaunchEntry* entry = nullptr;
 };
 Launching BeforeLaunch(const void* handle, const LaunchShape& shape) noexcept;
+// An entry of now for a launch in this context, all of it but what is launched; null where nothing
+// is logged. Set its `state` last.
+session::LaunchEntry* NewEntry(uint32_t context, CUstream stream, uint32_t flags) noexcept;
 void AfterLaunch(session::LaunchEntry* entry, CUresult result) noexcept;
 
 }  // namespace iket::inject
