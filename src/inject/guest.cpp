@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -56,13 +55,6 @@ bool Exists(const std::string& path) {
 bool HungUp(int socket) {
   pollfd polled{.fd = socket, .events = 0, .revents = 0};
   return poll(&polled, 1, 0) > 0 && (polled.revents & (POLLHUP | POLLERR)) != 0;
-}
-
-// The pid of whoever listens at the other end; 0 if that cannot be told.
-pid_t PeerOf(int socket) {
-  ucred peer{};
-  socklen_t bytes = sizeof peer;
-  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 ? peer.pid : 0;
 }
 
 // The size that was asked for; 0 if that is no number.
@@ -214,7 +206,7 @@ void Guest::Connect() {
     if (auto connection = session::Connect(socket)) {
       socket_ = Descriptor(*connection);
       socket_path_ = socket;
-      supervisor_ = PeerOf(*connection);
+      supervisor_ = session::PeerOf(*connection);
       supervisor_gone_ = false;
     } else {
       Say("no supervisor (" + connection.error().message + "); rings are read in this process");

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/retry.h"
 #include "session/message.h"
 
 namespace iket::session {
@@ -26,20 +27,14 @@ void WaitAtMost(int socket, int seconds) {
 }
 
 bool SendText(int socket, std::string_view text) {
-  ssize_t sent = 0;
-  do {
-    sent = send(socket, text.data(), text.size(), MSG_NOSIGNAL);
-  } while (sent < 0 && errno == EINTR);
+  const ssize_t sent = Retry([&] { return send(socket, text.data(), text.size(), MSG_NOSIGNAL); });
   return sent == static_cast<ssize_t>(text.size());
 }
 
 // Empty if nothing came.
 std::string ReceiveText(int socket) {
   std::vector<char> text(kLongest);
-  ssize_t got = 0;
-  do {
-    got = recv(socket, text.data(), text.size(), 0);
-  } while (got < 0 && errno == EINTR);
+  const ssize_t got = Retry([&] { return recv(socket, text.data(), text.size(), 0); });
   return got <= 0 ? std::string() : std::string(text.data(), static_cast<size_t>(got));
 }
 

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/retry.h"
+
 namespace iket::session {
 namespace {
 
@@ -38,13 +40,6 @@ Result<int> Socket() {
   const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   if (fd < 0) return Fail(ErrorKind::kSystem, "socket: {}", std::strerror(errno));
   return fd;
-}
-
-template <typename Call>
-auto Retry(Call call) {
-  auto result = call();
-  while (result < 0 && errno == EINTR) result = call();
-  return result;
 }
 
 }  // namespace
@@ -141,6 +136,12 @@ Result<int> Listen(const std::string& path) {
     return Fail(ErrorKind::kSystem, "{}: {}", path, std::strerror(error));
   }
   return fd;
+}
+
+pid_t PeerOf(int socket) {
+  ucred peer{};
+  socklen_t bytes = sizeof peer;
+  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 ? peer.pid : 0;
 }
 
 std::string SessionPath(const std::string& folder, uint32_t number, const char* suffix) {

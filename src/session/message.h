@@ -6,6 +6,8 @@
 // (cuMemExportToShareableHandle): the supervisor holds them, so that the rings outlive the guest.
 #pragma once
 
+#include <sys/types.h>
+
 #include <array>
 #include <cstdint>
 #include <string>
@@ -37,6 +39,9 @@ Result<RingMemory> ReceiveUntrusted(int socket);
 // Connects to a supervisor / listens as one. The descriptor is close-on-exec.
 Result<int> Connect(const std::string& path);
 Result<int> Listen(const std::string& path);
+
+// The process at the other end of a connection; 0 if that cannot be told.
+pid_t PeerOf(int socket);
 
 // The number of a session, in messages and in names of files: the pid, and above it which of the
 // programs that the process executes with our library in it: exec keeps the pid. Pids have 22 bits.

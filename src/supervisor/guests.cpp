@@ -18,10 +18,8 @@ void CloseMemory(const session::RingMemory& memory) {
 
 // A pidfd of who is at the other end; -1 where there is none.
 int ProcessBehind(int socket) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.pid <= 0) return -1;
-  return static_cast<int>(syscall(SYS_pidfd_open, peer.pid, 0));
+  const pid_t peer = session::PeerOf(socket);
+  return peer > 0 ? static_cast<int>(syscall(SYS_pidfd_open, peer, 0)) : -1;
 }
 
 }  // namespace
