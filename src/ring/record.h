@@ -69,6 +69,15 @@ constexpr RecordKind KindOf(const Record& record) {
   }
 }
 
+constexpr bool HasClock(const Record& record) {
+  return KindOf(record) == RecordKind::kEvent || KindOf(record) == RecordKind::kBegin;
+}
+
+// Clocks wrap: right for moments less than 2^31 cycles apart.
+constexpr bool IsYounger(uint32_t clock, uint32_t than) {
+  return static_cast<int32_t>(clock - than) > 0;
+}
+
 // Who a warp is, out of an identity record.
 struct Identity {
   uint32_t cta_x = 0;

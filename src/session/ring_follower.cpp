@@ -6,6 +6,7 @@
 namespace iket::session {
 namespace {
 
+using ring::HasClock;
 using ring::KindOf;
 using ring::Record;
 using ring::RecordKind;
@@ -25,12 +26,8 @@ size_t Changed(std::span<const Record> records, std::span<const Record> known) {
   return count;
 }
 
-bool HasClock(const Record& record) {
-  return KindOf(record) == RecordKind::kEvent || KindOf(record) == RecordKind::kBegin;
-}
-
 bool IsOlder(const Record& record, const Record& than) {
-  return static_cast<int32_t>(record.clock - than.clock) < 0;
+  return ring::IsYounger(than.clock, record.clock);
 }
 
 // The records of a ring from some slot on, around its end.

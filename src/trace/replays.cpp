@@ -208,12 +208,7 @@ class Splitting {
  private:
   Warp WarpOf(uint32_t span) const {
     const ring::Identity& id = input_.spans[span].identity;
-    return {.place = {.cta_x = id.cta_x,
-                      .cta_y = static_cast<uint16_t>(id.cta_y),
-                      .cta_z = static_cast<uint16_t>(id.cta_z),
-                      .tid_x = static_cast<uint16_t>(id.tid_x),
-                      .tid_y = static_cast<uint16_t>(id.tid_y),
-                      .tid_z = static_cast<uint16_t>(id.tid_z)},
+    return {.place = {id.cta_x, id.cta_y, id.cta_z, id.tid_x, id.tid_y, id.tid_z},
             .begin_ns = input_.times[span].begin_ns,
             .end_ns = input_.times[span].end_ns,
             .span = span};

@@ -9,6 +9,8 @@
 namespace iket::trace {
 namespace {
 
+using ring::HasClock;
+using ring::IsYounger;
 using ring::KindOf;
 using ring::kRecordBytes;
 using ring::Record;
@@ -20,15 +22,7 @@ constexpr uint64_t kMaxPosition = uint64_t{1} << 62;
 bool SameRecord(const Record& a, const Record& b) { return std::memcmp(&a, &b, sizeof(a)) == 0; }
 
 bool StepsBack(const Record& before, const Record& after) {
-  return static_cast<int32_t>(after.clock - before.clock) < 0;
-}
-
-bool IsYounger(const Record& record, uint32_t clock) {
-  return static_cast<int32_t>(record.clock - clock) > 0;
-}
-
-bool HasClock(const Record& record) {
-  return KindOf(record) == RecordKind::kEvent || KindOf(record) == RecordKind::kBegin;
+  return IsYounger(before.clock, after.clock);
 }
 
 // Number of leading events of `records` whose clocks do not fall, the first one not behind `clock`.
@@ -36,7 +30,7 @@ size_t LeadingEvents(std::span<const Record> records, uint32_t clock) {
   size_t count = 0;
   for (const Record& record : records) {
     if (KindOf(record) != RecordKind::kEvent) break;
-    if (static_cast<int32_t>(record.clock - clock) < 0) break;
+    if (IsYounger(clock, record.clock)) break;
     clock = record.clock;
     ++count;
   }
@@ -72,14 +66,14 @@ Beyond GoesOnAtCursor(std::span<const Record> candidates, const ring::RingHeader
   const Record& older = candidates[next];
   // A begin may be younger for all that is known: the end that it remembers may not.
   const uint32_t older_clock = KindOf(older) == RecordKind::kBegin ? older.high : older.clock;
-  return IsYounger(newest, older_clock) ? Beyond{count, true} : Beyond{};
+  return IsYounger(newest.clock, older_clock) ? Beyond{count, true} : Beyond{};
 }
 
 // Where a ring that holds a single running warp, which has overwritten its own begin, steps back:
 // the index of its oldest record. Nothing if it is no such ring.
 std::optional<size_t> OldestOfLapped(std::span<const Record> circle,
                                      const ring::RingHeader& header) {
-  if (!IsYounger(circle.back(), header.end_clock)) return std::nullopt;
+  if (!IsYounger(circle.back().clock, header.end_clock)) return std::nullopt;
   if (circle.size() > 2 && KindOf(circle[0]) == RecordKind::kEvent &&
       SameRecord(circle[1], header.identity) &&
       LeadingEvents(circle.subspan(2), circle[2].clock) == circle.size() - 2) {
@@ -127,7 +121,7 @@ UnfoldedRing UnfoldWholeRing(const capture::RingRow& row, uint64_t ring_bytes, u
     if (const std::optional<size_t> oldest = OldestOfLapped(circle, row.header)) {
       return lapped(*oldest);
     }
-    const bool may_be_lapped = IsYounger(circle[0], row.header.end_clock) &&
+    const bool may_be_lapped = IsYounger(circle[0].clock, row.header.end_clock) &&
                                LeadingEvents(circle, row.header.end_clock) == count;
     // Where no ended warp ever wrote, a running one has.
     if (may_be_lapped && ever < count) return lapped(0);

@@ -44,7 +44,7 @@ bool WarpScanner::Scan(const RingStream& stream, uint32_t ring_row) {
 // What follows a loss is the open warp's where the writer is known to be the same, and nobody's
 // otherwise.
 void WarpScanner::PassLoss(const Stretch& behind) {
-  writer_ = KindOf(behind.writer) == RecordKind::kIdentity ? behind.writer : Record{};
+  writer_ = behind.writer;
   const bool known = KindOf(writer_) == RecordKind::kIdentity;
   if (open_ && known && span_.has_identity && span_.identity == ring::IdentityOf(writer_)) {
     span_.flags |= kWarpHoled;
