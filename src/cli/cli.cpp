@@ -87,16 +87,18 @@ int Main(int argc, char** argv) {
 
   std::vector<std::string> words(argv + 1, argv + argc);
   program = SplitProgram(app, words);
-  if (!words.empty() && !words.front().starts_with("-") &&
-      !std::ranges::any_of(app.get_subcommands(nullptr), [&](const CLI::App* command) {
-        return command->get_name() == words.front();
-      })) {
-    PrintError(
-        fmt::format("unknown command '{}': there are profile, export, report, info, check, "
-                    "snapshot, doctor and config; "
-                    "see iket --help",
-                    words.front()));
-    return kExitUsage;
+  if (!words.empty() && !words.front().starts_with("-")) {
+    std::vector<std::string> commands;
+    for (const CLI::App* command : app.get_subcommands(nullptr)) {
+      commands.push_back(command->get_name());
+    }
+    if (std::ranges::find(commands, words.front()) == commands.end()) {
+      const std::string last = std::exchange(commands.back(), {});
+      commands.pop_back();
+      PrintError(fmt::format("unknown command '{}': there are {} and {}; see iket --help",
+                             words.front(), fmt::join(commands, ", "), last));
+      return kExitUsage;
+    }
   }
   if (const int code = Parse(app, std::move(words)); code >= 0) return code;
   exporter::RemoveTemporariesOnSignals();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <concepts>
+#include <variant>
 #include <vector>
 
 #include "cli/terminal.h"
@@ -93,41 +95,41 @@ std::string LastEvent(const trace::Model& model, const StandstillGroup& group) {
   }
 }
 
-std::string PayloadText(trace::PayloadType type, uint64_t bits) {
+// A payload as its type reads. Values of one type compare as such.
+using Payload = std::variant<uint64_t, int64_t, double>;
+Payload PayloadOf(trace::PayloadType type, uint64_t bits) {
+  const auto low = static_cast<uint32_t>(bits);
   switch (type) {
     case trace::PayloadType::kF32:
-      return fmt::format("{:g}", std::bit_cast<float>(static_cast<uint32_t>(bits)));
+      return std::bit_cast<float>(low);
     case trace::PayloadType::kF64:
-      return fmt::format("{:g}", std::bit_cast<double>(bits));
+      return std::bit_cast<double>(bits);
     case trace::PayloadType::kS32:
-      return fmt::format("{}", static_cast<int32_t>(bits));
+      return int64_t{static_cast<int32_t>(low)};
     case trace::PayloadType::kS64:
-      return fmt::format("{}", static_cast<int64_t>(bits));
+      return static_cast<int64_t>(bits);
     default:
-      return fmt::format("{}", bits);
+      return bits;
   }
+}
+
+std::string PayloadText(trace::PayloadType type, uint64_t bits) {
+  return std::visit(
+      [](auto value) {
+        if constexpr (std::same_as<decltype(value), double>)
+          return fmt::format("{:g}", value);
+        else
+          return fmt::format("{}", value);
+      },
+      PayloadOf(type, bits));
 }
 
 // "7", or "7 .. 12": the smallest and the largest, as their type orders them.
 std::string Payloads(const trace::Model& model, const StandstillGroup& group) {
   if (group.payloads.empty()) return "";
   const trace::PayloadType type = model.declarations[group.last_event].payload;
-  const auto less = [type](uint64_t a, uint64_t b) {
-    switch (type) {
-      case trace::PayloadType::kF32:
-        return std::bit_cast<float>(static_cast<uint32_t>(a)) <
-               std::bit_cast<float>(static_cast<uint32_t>(b));
-      case trace::PayloadType::kF64:
-        return std::bit_cast<double>(a) < std::bit_cast<double>(b);
-      case trace::PayloadType::kS32:
-        return static_cast<int32_t>(a) < static_cast<int32_t>(b);
-      case trace::PayloadType::kS64:
-        return static_cast<int64_t>(a) < static_cast<int64_t>(b);
-      default:
-        return a < b;
-    }
-  };
-  const auto [least, most] = std::ranges::minmax_element(group.payloads, less);
+  const auto [least, most] = std::ranges::minmax_element(
+      group.payloads, {}, [type](uint64_t bits) { return PayloadOf(type, bits); });
   const std::string from = PayloadText(type, *least), to = PayloadText(type, *most);
   return from == to ? from : from + " .. " + to;
 }
