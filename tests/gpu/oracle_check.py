@@ -205,6 +205,48 @@ def compare_events(who, logged, recorded, begin):
                           f"{', '.join(near) or 'nothing'}; logged of this: {intervals[:3]}")
 
 
+def tails_of_warps(tails, unseen, take):
+    """For each tail, whose begin was lapped, the logged warp that it is the end of; no two have one.
+
+    Which one is known if the tail is its ring's last. Else each is tried: warps of a CTA that ran in
+    step can fit each other's tails too, so the tails are matched to warps together (Kuhn, 1955).
+    """
+    fitting = []
+    for tail in tails:
+        count, fits, problem = len(tail.events), [], None
+        known = None if tail.identity is None else take(tail.identity)
+        for mine in [known] if known else unseen.values():
+            if mine["sm"] != tail.sm or len(mine["events"]) < count:
+                continue
+            try:
+                compare_events(f"the last {count} events of warp {mine['key']}",
+                               mine["events"][-count:], tail.events, mine["start"])
+                fits.append(mine)
+            except Differs as differs:
+                problem = problem or differs
+        if not fits:
+            raise problem or Differs(f"{count} events on SM {tail.sm} that no warp logged")
+        fitting.append(fits)
+
+    tail_of, warp_of = {}, [None] * len(tails)
+
+    def match(tail, tried):
+        for mine in fitting[tail]:
+            key = mine["key"]
+            if key in tried:
+                continue
+            tried.add(key)
+            if key not in tail_of or match(tail_of[key], tried):
+                tail_of[key], warp_of[tail] = tail, mine
+                return True
+        return False
+
+    for i, tail in enumerate(tails):
+        if not match(i, set()):
+            raise Differs(f"{len(tail.events)} events on SM {tail.sm} are of a warp whose end is there already")
+    return warp_of
+
+
 def compare(log, rings):
     """Returns how many warps and events were kept and lost."""
     logged = {warp["key"]: warp for warp in log.warps}
@@ -237,27 +279,9 @@ def compare(log, rings):
                           f"logged an event at {last}")
         kept_events += len(warp.events)
 
-    # Warps whose begin was lapped: the end of some logged warp, of a known one if it is the ring's last.
-    for tail in rings.tails:
-        count = len(tail.events)
-        if tail.identity is not None:
-            candidates = [take(tail.identity)]
-        else:
-            candidates = [warp for warp in unseen.values()
-                          if warp["sm"] == tail.sm and len(warp["events"]) >= count]
-        problem = None
-        for mine in candidates:
-            try:
-                compare_events(f"the last {count} events of warp {mine['key']}",
-                               mine["events"][-count:], tail.events, mine["start"])
-            except Differs as differs:
-                problem = problem or differs
-                continue
-            unseen.pop(mine["key"], None)
-            break
-        else:
-            raise problem or Differs(f"{count} events on SM {tail.sm} that no warp logged")
-        kept_events += count
+    for mine in tails_of_warps(rings.tails, unseen, take):
+        unseen.pop(mine["key"], None)
+    kept_events += sum(len(tail.events) for tail in rings.tails)
 
     # What is not there was overwritten: to the byte, SM by SM.
     owed = collections.Counter()

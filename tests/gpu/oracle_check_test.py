@@ -76,6 +76,20 @@ class OracleCheckTest(unittest.TestCase):
     def test_whole_warp_behind_an_anonymous_tail(self):
         self.assertEqual(self.compare([[1], range(127), []]), (2, 254))
 
+    def test_tails_of_warps_that_ran_in_step(self):
+        """A tail that fits two warps does not take the one that another tail needs."""
+        label = ("tick", "mark", "i32", 1)
+        logged = {warp: {"key": warp, "sm": 0, "start": 0, "events": [(label, warp, 30 + warp)]}
+                  for warp in (0, 10)}
+        for clocks, whose in {(20, 5): [10, 0], (5, 20): [0, 10], (35, 20): [10, 0]}.items():
+            tails = [oracle.Warp(0, None, None, None, 90, [oracle.Event(clock, label)]) for clock in clocks]
+            found = oracle.tails_of_warps(tails, dict(logged), logged.get)
+            self.assertEqual([warp["key"] for warp in found], whose)
+        for clocks in ((5, 5), (45,), (20, 20, 20)):
+            tails = [oracle.Warp(0, None, None, None, 90, [oracle.Event(clock, label)]) for clock in clocks]
+            with self.assertRaises(oracle.Differs):
+                oracle.tails_of_warps(tails, dict(logged), logged.get)
+
     def test_differences(self):
         def set_word(record, word, value):
             def change(ring):

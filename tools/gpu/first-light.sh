@@ -68,7 +68,7 @@ step_oracle() {
   # What differs is kept, so that it can be looked at elsewhere.
   local case
   for case in $(sed -n 's/^case \([a-z0-9]*\): DIFFERS.*/\1/p' "$results/oracle.txt"); do
-    gzip -c "$work/oracle/$case.log" | head -c 2000000 >"$results/$case.log.gz"
+    gzip -c "$work/oracle/$case.log" | head -c 8000000 >"$results/$case.log.gz"
     find "$work/oracle/$case" -name '*.iketcap' -size -3M -exec cp {} "$results/$case.iketcap" \;
   done
 }
