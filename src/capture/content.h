@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "ring/cta_filter.h"
 #include "ring/layout.h"
 #include "ring/record.h"
 
@@ -77,7 +78,8 @@ struct Image {
   bool operator==(const Image&) const = default;
 };
 
-enum class KernelState : uint8_t { kUnmarked = 0, kPatched = 1, kRefused = 2 };
+// kLeftOut: it has marks, and was not among the kernels that were to be recorded.
+enum class KernelState : uint8_t { kUnmarked = 0, kPatched = 1, kRefused = 2, kLeftOut = 3 };
 
 // The hash of Image: FNV-1a, 64 bits, one byte at a time.
 inline uint64_t ImageHash(std::span<const std::byte> image) {
@@ -101,6 +103,18 @@ struct Kernel {
   uint32_t static_shared_bytes = 0;
 
   bool operator==(const Kernel&) const = default;
+};
+
+// Which CTAs of a kernel were to be recorded; kernels without a row: all (SLCT). Key: kernel.
+struct KernelFilter {
+  uint32_t kernel = 0;
+  bool by_cluster = false;  // only CTAs of the cluster at this place of the grid
+  bool by_sm = false;       // only CTAs on some SMs: how many those are, nobody knows
+  std::array<uint32_t, 3> cluster{};
+  uint32_t sample = 1;                     // only CTAs whose linear number is a multiple of this
+  std::array<uint32_t, 3> cluster_ctas{};  // of a cluster, as it was compiled; 0: the launch says
+
+  bool operator==(const KernelFilter&) const = default;
 };
 
 // From a file, both enums may hold values without a name: show them as unknown.
@@ -179,8 +193,9 @@ struct Launch {
   Dim3 cluster{};  // CTAs; 0 not given at the launch
   uint32_t dynamic_shared_bytes = 0;
   bool cooperative = false;
-  bool graph = false;   // captured into a graph: may run any number of times
-  bool failed = false;  // the driver returned an error
+  bool graph = false;     // captured into a graph: may run any number of times
+  bool failed = false;    // the driver returned an error
+  bool left_out = false;  // outside of what was to be recorded: it left no records
 
   bool operator==(const Launch&) const = default;
 };
@@ -219,6 +234,7 @@ struct GraphLaunch {
   uint32_t context = kNoContext;
   bool captured = false;  // into another graph: it did not run here
   bool failed = false;    // the driver returned an error
+  bool left_out = false;  // outside of what was to be recorded: its nodes left no records
 
   bool operator==(const GraphLaunch&) const = default;
 };

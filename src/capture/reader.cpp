@@ -26,6 +26,7 @@ void KeepLatest(std::vector<T>& rows, Key key) {
 }
 
 constexpr auto kByIndex = [](const auto& object) { return object.index; };
+constexpr auto kByKernel = [](const KernelFilter& filter) { return filter.kernel; };
 constexpr auto kByEvent = [](const Declaration& declaration) {
   return std::pair(declaration.image, declaration.event);
 };
@@ -56,6 +57,7 @@ class FactsDecoder {
     KeepLatest(capture_.devices, kByIndex);
     KeepLatest(capture_.images, kByIndex);
     KeepLatest(capture_.kernels, kByIndex);
+    KeepLatest(capture_.filters, kByKernel);
     KeepLatest(capture_.contexts, kByIndex);
     KeepLatest(capture_.declarations, kByEvent);
     KeepLatest(capture_.counters,
@@ -85,6 +87,8 @@ class FactsDecoder {
         return DecodeTable(payload, strings_, capture_.images);
       case wire::kKernel:
         return DecodeTable(payload, strings_, capture_.kernels);
+      case wire::kKernelFilter:
+        return DecodeTable(payload, strings_, capture_.filters);
       case wire::kDeclaration:
         return DecodeTable(payload, strings_, capture_.declarations);
       case wire::kContext:
@@ -118,9 +122,9 @@ class FactsDecoder {
 
 bool IsKnown(const wire::ChunkHeader& header) {
   constexpr std::array kKinds = {
-      wire::kStrings,     wire::kSession, wire::kDevice, wire::kImage,     wire::kKernel,
-      wire::kDeclaration, wire::kContext, wire::kLaunch, wire::kGraphNode, wire::kGraphLaunch,
-      wire::kRing,        wire::kCounter, wire::kNote,   wire::kDone};
+      wire::kStrings,      wire::kSession,     wire::kDevice,  wire::kImage,  wire::kKernel,
+      wire::kKernelFilter, wire::kDeclaration, wire::kContext, wire::kLaunch, wire::kGraphNode,
+      wire::kGraphLaunch,  wire::kRing,        wire::kCounter, wire::kNote,   wire::kDone};
   return header.version == wire::kChunkVersion && header.codec <= wire::kZlib &&
          std::ranges::find(kKinds, header.kind) != kKinds.end();
 }
@@ -152,6 +156,9 @@ std::string Damage::Summary() const {
 const Device* Capture::FindDevice(uint32_t index) const { return Find(devices, index, kByIndex); }
 const Image* Capture::FindImage(uint32_t index) const { return Find(images, index, kByIndex); }
 const Kernel* Capture::FindKernel(uint32_t index) const { return Find(kernels, index, kByIndex); }
+const KernelFilter* Capture::FindFilter(uint32_t kernel) const {
+  return Find(filters, kernel, kByKernel);
+}
 const Context* Capture::FindContext(uint32_t index) const {
   return Find(contexts, index, kByIndex);
 }

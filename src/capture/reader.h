@@ -53,6 +53,7 @@ struct Capture {
   std::vector<Device> devices;
   std::vector<Image> images;
   std::vector<Kernel> kernels;
+  std::vector<KernelFilter> filters;  // sorted by kernel
   std::vector<Declaration> declarations;
   std::vector<Context> contexts;
   std::vector<Launch> launches;
@@ -66,6 +67,7 @@ struct Capture {
   const Device* FindDevice(uint32_t index) const;
   const Image* FindImage(uint32_t index) const;
   const Kernel* FindKernel(uint32_t index) const;
+  const KernelFilter* FindFilter(uint32_t kernel) const;
   const Context* FindContext(uint32_t index) const;
   const Declaration* FindDeclaration(uint32_t image, uint32_t event) const;
 };

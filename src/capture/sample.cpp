@@ -284,6 +284,11 @@ Sample RandomSample(std::mt19937_64& random) {
                    draw.String(),
                    draw.U32()};
   });
+  facts.filters = draw.Some<KernelFilter>(5, [&](KernelFilter& filter, uint32_t index) {
+    filter = {index,       draw.Coin(),
+              draw.Coin(), {draw.U32(), draw.U32(), draw.U32()},
+              draw.U32(),  {draw.U32(), draw.U32(), draw.U32()}};
+  });
   facts.contexts = draw.Some<Context>(3, [&](Context& context, uint32_t index) {
     context = {index,      draw.U32(),  draw.U64(),  draw.U32(), draw.U32(),
                draw.U64(), draw.Coin(), draw.Coin(), draw.U32()};
@@ -298,6 +303,7 @@ Sample RandomSample(std::mt19937_64& random) {
               {draw.U32(), draw.U32(), draw.U32()},
               {draw.U32(), draw.U32(), draw.U32()},
               draw.U32(),
+              draw.Coin(),
               draw.Coin(),
               draw.Coin(),
               draw.Coin()};
@@ -317,7 +323,8 @@ Sample RandomSample(std::mt19937_64& random) {
             draw.Coin()};
   });
   facts.graph_launches = draw.Some<GraphLaunch>(500, [&](GraphLaunch& launch, uint32_t) {
-    launch = {draw.U64(), draw.U64(), draw.I64(), draw.U32(), draw.U32(), draw.Coin(), draw.Coin()};
+    launch = {draw.U64(), draw.U64(),  draw.I64(),  draw.U32(),
+              draw.U32(), draw.Coin(), draw.Coin(), draw.Coin()};
   });
   facts.counters = draw.Some<Counter>(10, [&](Counter& counter, uint32_t index) {
     counter = {std::to_string(index) + draw.String(), draw.U64()};
@@ -340,6 +347,7 @@ void WriteSample(const Sample& sample, Writer& writer) {
   for (const Device& device : facts.devices) EXPECT_TRUE(writer.Append(device));
   EXPECT_TRUE(writer.Append(std::span(facts.images)));
   EXPECT_TRUE(writer.Append(std::span(facts.kernels)));
+  EXPECT_TRUE(writer.Append(std::span(facts.filters)));
   EXPECT_TRUE(writer.Append(std::span(facts.declarations)));
   EXPECT_TRUE(writer.Append(std::span(facts.contexts)));
   EXPECT_TRUE(writer.Append(std::span(facts.launches)));
@@ -410,6 +418,7 @@ void ExpectSame(const Sample& sample, const Reader& read) {
   EXPECT_EQ(facts.devices, sample.facts.devices);
   EXPECT_EQ(facts.images, sample.facts.images);
   EXPECT_EQ(facts.kernels, sample.facts.kernels);
+  EXPECT_EQ(facts.filters, sample.facts.filters);
   EXPECT_EQ(facts.declarations, sample.facts.declarations);
   EXPECT_EQ(facts.contexts, sample.facts.contexts);
   EXPECT_EQ(facts.launches, sample.facts.launches);

@@ -50,6 +50,7 @@ inline constexpr uint32_t kSession = Kind("SESS");
 inline constexpr uint32_t kDevice = Kind("DEVC");
 inline constexpr uint32_t kImage = Kind("IMAG");
 inline constexpr uint32_t kKernel = Kind("KERN");
+inline constexpr uint32_t kKernelFilter = Kind("SLCT");
 inline constexpr uint32_t kDeclaration = Kind("DECL");
 inline constexpr uint32_t kContext = Kind("CTXT");
 inline constexpr uint32_t kLaunch = Kind("LNCH");
@@ -238,6 +239,20 @@ struct RowOf<Kernel> {
 };
 
 template <>
+struct RowOf<KernelFilter> {
+  static constexpr uint32_t kKind = kKernelFilter;
+  static constexpr uint32_t kBytes = 40;
+  static void Describe(auto& io, auto& filter) {
+    io.Number(filter.kernel);
+    io.Flags(Flag{1, filter.by_cluster}, Flag{2, filter.by_sm});
+    for (auto& place : filter.cluster) io.Number(place);
+    io.Number(filter.sample);
+    for (auto& size : filter.cluster_ctas) io.Number(size);
+    io.Skip(4);
+  }
+};
+
+template <>
 struct RowOf<Declaration> {
   static constexpr uint32_t kKind = kDeclaration;
   static constexpr uint32_t kBytes = 32;
@@ -290,7 +305,8 @@ struct RowOf<Launch> {
       io.Number(size->z);
     }
     io.Number(launch.dynamic_shared_bytes);
-    io.Flags(Flag{1, launch.cooperative}, Flag{2, launch.graph}, Flag{4, launch.failed});
+    io.Flags(Flag{1, launch.cooperative}, Flag{2, launch.graph}, Flag{4, launch.failed},
+             Flag{8, launch.left_out});
     io.Skip(4);
   }
 };
@@ -328,7 +344,7 @@ struct RowOf<GraphLaunch> {
     io.Number(launch.host_ns);
     io.Number(launch.graph);
     io.Number(launch.context);
-    io.Flags(Flag{2, launch.captured}, Flag{4, launch.failed});
+    io.Flags(Flag{2, launch.captured}, Flag{4, launch.failed}, Flag{8, launch.left_out});
     io.Skip(4);
   }
 };

@@ -172,6 +172,9 @@ Result<void> Writer::Append(std::span<const Session> sessions) {
 }
 Result<void> Writer::Append(std::span<const Image> images) { return state_->WriteTable(images); }
 Result<void> Writer::Append(std::span<const Kernel> kernels) { return state_->WriteTable(kernels); }
+Result<void> Writer::Append(std::span<const KernelFilter> filters) {
+  return state_->WriteTable(filters);
+}
 Result<void> Writer::Append(std::span<const Declaration> declarations) {
   return state_->WriteTable(declarations);
 }

@@ -66,6 +66,8 @@ std::string FateOf(const capture::Kernel& kernel) {
       return kernel.refusal.empty() ? "traced" : "traced in part: " + kernel.refusal;
     case capture::KernelState::kRefused:
       return "refused: " + kernel.refusal;
+    case capture::KernelState::kLeftOut:
+      return "left out: not selected";
     case capture::KernelState::kUnmarked:
       return "no marks";
   }

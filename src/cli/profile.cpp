@@ -10,6 +10,7 @@
 #include "cli/export.h"
 #include "cli/load.h"
 #include "cli/output_folder.h"
+#include "cli/selection_options.h"
 #include "cli/summary.h"
 #include "cli/terminal.h"
 #include "export/formats.h"
@@ -31,6 +32,7 @@ struct Options {
   double hang = 0;  // seconds
   std::string device = "gpu";
   bool json = false;
+  SelectionOptions selection;
 };
 
 uint64_t FileBytes(const std::string& path) {
@@ -56,6 +58,10 @@ int Finish(const std::string& capture, const Options& options, Summary& summary)
   }
   summary.Add(*loaded);
   summary.AddFile(capture, FileBytes(capture));
+  // Said once, when it is true of all processes.
+  if (loaded->model.warps.size() == 0 && !loaded->facts().damage.any()) {
+    return ExitCode(ErrorKind::kNothing);
+  }
   int code = ReadCode(*loaded);
   if (loaded->model.warps.size() == 0) return code;
   for (const std::string& format : Names(options.exports)) {
@@ -78,6 +84,8 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
   if (const auto layout = ring::MakeLayout(options.ring_bytes, 1); !layout) {
     return FailIn("--ring", layout.error());
   }
+  const auto selection = ReadSelection(options.selection);
+  if (!selection) return tl::unexpected(selection.error());
   // Before anything of an earlier run is removed.
   if (auto found = supervisor::ResolveCommand(program.front()); !found) {
     return tl::unexpected(found.error());
@@ -92,6 +100,7 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
   run.command = program;
   run.output_folder = *folder;
   run.ring_bytes = options.ring_bytes;
+  run.selection = session::Encode(*selection);
   run.stream = options.overflow == "stream";
   run.hang = std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::duration<double>(options.hang));
@@ -130,6 +139,13 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
                                      : "?";
     }
     PrintError("nothing was recorded: " + why);
+  }
+  if (recorded == 0 && !outcome->captures.empty()) {
+    const std::string why = summary.WhyNothing(*selection);
+    PrintError("nothing was recorded" +
+               (why.empty() ? fmt::format("; `iket info {}` says which kernels were seen",
+                                          Printable(outcome->captures.front()))
+                            : ": " + why));
   }
   if (options.json || !outcome->captures.empty()) {
     const std::string text = options.json ? summary.Json() + "\n" : summary.Text();
@@ -196,6 +212,7 @@ void AddProfile(CLI::App& app, Run& run, const std::vector<std::string>& program
       ->type_name("DEVICE")
       ->check(CLI::IsMember({"gpu", "sim"}).description(""))
       ->capture_default_str();
+  AddSelection(*sub, options->selection);
   sub->add_flag("--json", options->json, "The closing lines as JSON, on standard error");
   sub->callback([options, &program, &run] {
     run = [options, &program] { return Profile(*options, program); };

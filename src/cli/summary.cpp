@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <span>
 
 #include "cli/terminal.h"
 #include "cli/text.h"
@@ -37,6 +38,13 @@ void Summary::Add(const Loaded& loaded) {
   records_written_ += model.counters.records_written;
   lost_is_lower_bound_ |= model.counters.lost_is_lower_bound != 0;
   for (const trace::Kernel& kernel : model.kernels) {
+    if (kernel.left_out) {
+      std::string name = Printable(model.String(kernel.short_name));
+      if (std::ranges::find(left_out_, name) == left_out_.end()) {
+        left_out_.push_back(std::move(name));
+      }
+      continue;
+    }
     if (kernel.refusal == 0) {
       ++kernels_;
       continue;
@@ -58,6 +66,9 @@ void Summary::Add(const Loaded& loaded) {
       refusals_.push_back({"", Printable(note.text), 1});
     }
   }
+  const auto is_left_out = [](const auto& launch) { return launch.left_out && !launch.failed; };
+  launches_left_out_ += std::ranges::count_if(loaded.facts().launches, is_left_out) +
+                        std::ranges::count_if(loaded.facts().graph_launches, is_left_out);
   for (const auto& context : loaded.facts().contexts) {
     device_memory_bytes_ += context.device_memory_bytes;
   }
@@ -95,11 +106,16 @@ std::string Summary::Text() const {
 
   Table table({Align::kLeft, Align::kLeft});
   for (const std::string& device : devices_) table.Row({"device", device});
-  table.Row(
-      {"kernels", fmt::format("{} traced, {} refused", Count(kernels_), Count(refusals_.size()))});
+  table.Row({"kernels",
+             fmt::format("{} traced, {}{} refused", Count(kernels_),
+                         left_out_.empty() ? "" : fmt::format("{} left out, ", left_out_.size()),
+                         Count(refusals_.size()))});
   std::string launches = fmt::format("{}: {} complete, {} partial", Count(launches_),
                                      Count(complete_), Count(partial_));
   if (unknown_ != 0) launches += fmt::format(", {} not in the host's log", Count(unknown_));
+  if (launches_left_out_ != 0) {
+    launches += fmt::format(", and {} left out", Count(launches_left_out_));
+  }
   table.Row({"launches", fmt::format("{}; {}", launches, Counted(warps_, "warp"))});
   if (by_graphs_ != 0) table.Row({"graphs", GraphsText(by_graphs_, replays_known_)});
   if (running_ != 0) {
@@ -146,6 +162,33 @@ std::string Summary::Text() const {
   return table.Text(2);
 }
 
+std::string Summary::WhyNothing(const session::Selection& selection) const {
+  constexpr size_t kNamesShown = 10;
+  if (warps_ != 0) return "";
+  if (kernels_ == 0 && !left_out_.empty()) {
+    const auto names = std::span(left_out_).first(std::min(left_out_.size(), kNamesShown));
+    std::string text =
+        fmt::format("--kernel '{}' is found in no name of a kernel with marks; there are {}",
+                    Printable(selection.kernels), fmt::join(names, ", "));
+    if (left_out_.size() > kNamesShown) {
+      text += fmt::format(" and {} more", left_out_.size() - kNamesShown);
+    }
+    return text;
+  }
+  if (launches_left_out_ != 0) {
+    std::string which;
+    if (selection.first_launch != 0 || selection.end_launch != UINT64_MAX) which = "--launch";
+    if (!selection.nvtx.empty()) which = "--nvtx " + Printable(selection.nvtx);
+    if (selection.by_program) which = "--paused";
+    return fmt::format("{} launches were made, all outside of what {} selects", launches_left_out_,
+                       which.empty() ? "the program" : which);
+  }
+  if (!selection.ctas.passes_all() || !selection.rules.empty()) {
+    return "no CTA that was launched is among those that were selected";
+  }
+  return "";
+}
+
 std::string Summary::Json() const {
   exporter::JsonWriter json;
   {
@@ -157,11 +200,16 @@ std::string Summary::Json() const {
     json.Member("simulated", simulated_);
     json.Member("kernels", kernels_);
     {
+      auto left_out = json.Array("kernels_left_out");
+      for (const std::string& name : left_out_) json.Value(name);
+    }
+    {
       auto launches = json.Object("launches");
       json.Member("all", launches_);
       json.Member("complete", complete_);
       json.Member("partial", partial_);
       json.Member("unknown", unknown_);
+      json.Member("left_out", launches_left_out_);
       json.Member("by_graphs", by_graphs_);
       json.Member("replays_known", replays_known_);
     }

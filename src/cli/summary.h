@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/load.h"
+#include "session/selection.h"
 
 namespace iket::cli {
 
@@ -20,6 +21,8 @@ class Summary {
   // files; a line more for each refusal and each thing that is not as it should be. Aligned; ends
   // with a newline.
   std::string Text() const;
+  // Why a selection left nothing, if it did: what there was to select from. Empty: it did not.
+  std::string WhyNothing(const session::Selection& selection) const;
   std::string Json() const;
 
  private:
@@ -45,9 +48,11 @@ class Summary {
   NamedRanges LongestRanges() const { return Most(&Range::count, &Range::total_ns); }
   NamedRanges OpenRanges() const { return Most(&Range::open, &Range::open); }
 
-  std::vector<std::string> devices_;  // each once
-  bool simulated_ = false;            // one of them is software
-  uint64_t kernels_ = 0;              // that record
+  std::vector<std::string> devices_;   // each once
+  bool simulated_ = false;             // one of them is software
+  uint64_t kernels_ = 0;               // that record
+  std::vector<std::string> left_out_;  // kernels that were not to record, each once
+  uint64_t launches_left_out_ = 0;
   uint64_t launches_ = 0, complete_ = 0, partial_ = 0, unknown_ = 0;
   uint64_t by_graphs_ = 0, replays_known_ = 0;
   uint64_t running_ = 0;  // warps that had not ended when the rings were read

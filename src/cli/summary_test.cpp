@@ -97,7 +97,7 @@ TEST_F(SummaryTest, RefusalsSayWhy) {
 TEST_F(SummaryTest, JsonHoldsTheSameNumbers) {
   const std::string json = Sum().Json();
   EXPECT_THAT(json, HasSubstr(R"("launches":{"all":1,"complete":1,"partial":0,"unknown":0,)"
-                              R"("by_graphs":0,"replays_known":0})"));
+                              R"("left_out":0,"by_graphs":0,"replays_known":0})"));
   EXPECT_THAT(json, HasSubstr(R"("events_kept":12)"));
   EXPECT_THAT(json, HasSubstr(R"("device_memory_bytes":276824064)"));
 }

@@ -33,6 +33,19 @@ void Account(Guest& guest, const cubin::Image& image, const patch::ImageReport& 
   }
   for (const patch::FunctionReport& function : report.functions) {
     const std::string demangled = capture::DemangledName(function.name);
+    if (function.left_out && function.refusal.empty()) {
+      // Nothing but that it is there, for whoever misses it.
+      guest.Append(
+          capture::Kernel{.index = guest.TakeKernelNumbers(1),
+                          .image = number,
+                          .mangled_name = function.name,
+                          .demangled_name = demangled,
+                          .state = capture::KernelState::kLeftOut,
+                          .registers_before = static_cast<uint16_t>(function.registers),
+                          .registers_after = static_cast<uint16_t>(function.patched_registers),
+                          .sites = static_cast<uint32_t>(function.sites.size())});
+      continue;
+    }
     if (!function.refusal.empty()) Say(demangled + " is not traced: " + function.refusal);
     if (!function.is_kernel) {
       if (!function.refusal.empty()) {
@@ -55,6 +68,15 @@ void Account(Guest& guest, const cubin::Image& image, const patch::ImageReport& 
         .sites = static_cast<uint32_t>(function.sites.size()),
         .sites_refused =
             function.refusal.empty() ? 0 : static_cast<uint32_t>(function.sites.size())});
+    if (!function.filter.passes_all()) {
+      guest.Append(capture::KernelFilter{
+          .kernel = kernel,
+          .by_cluster = function.filter.cluster.has_value(),
+          .by_sm = !function.filter.sms.empty(),
+          .cluster = function.filter.cluster.value_or(std::array<uint32_t, 3>{}),
+          .sample = function.filter.sample,
+          .cluster_ctas = function.cluster_ctas});
+    }
     if (function.has_trampoline && numbers != nullptr) numbers->emplace(function.name, kernel);
   }
 }

@@ -13,7 +13,9 @@
 #include "capture/software_device.h"
 #include "inject/guest.h"
 #include "inject/launches.h"
+#include "inject/recording.h"
 #include "inject/say.h"
+#include "inject/selection.h"
 #include "inject/window.h"
 #include "patch/window_constant.h"
 #include "session/finish.h"
@@ -207,6 +209,12 @@ TracedContext* OpenContext(Guest& guest, unsigned long long id, CUcontext handle
     Say("no rings for a context: " + window.error().message);
     return nullptr;
   }
+  if (NeedsSinks()) {
+    if (auto made = window->MakeSinks(); !made) {
+      Say("no rings for a context: " + made.error().message);
+      return nullptr;
+    }
+  }
   static const bool kRegistered = std::atexit(AtExit) == 0;
   if (!kRegistered) Say("cannot register an exit handler; events may be lost");
   Contexts().push_back({.id = id,
@@ -223,11 +231,9 @@ TracedContext* OpenContext(Guest& guest, unsigned long long id, CUcontext handle
   return &Contexts().back();
 }
 
-// Writes the window's base into the image's constant in the current context. False if code of the
+// Writes where to record into the image's constant in the current context. False if code of the
 // image cannot run there.
-bool ArmImage(LoadedImage& image, const TracedContext& context) {
-  if (image.armed.count(context.id) != 0) return true;
-  if (image.module != nullptr && image.module_context != context.id) return true;
+bool Point(const LoadedImage& image, const TracedContext& context) {
   CUdeviceptr constant = 0;
   size_t bytes = 0;
   CUresult result =
@@ -237,7 +243,8 @@ bool ArmImage(LoadedImage& image, const TracedContext& context) {
   // A library that has no code for this context's GPU cannot be launched there either; the same
   // goes for everything that keeps the driver from loading it, but a want of memory.
   if (result != CUDA_SUCCESS && result != CUDA_ERROR_OUT_OF_MEMORY) return true;
-  const uint64_t base = context.window->base();
+  const Window& window = *context.window;
+  const uint64_t base = IsRecording() ? window.base() : window.sink_base();
   if (result == CUDA_SUCCESS) {
     const PrivateStream stream;
     result = stream.result();
@@ -250,9 +257,17 @@ bool ArmImage(LoadedImage& image, const TracedContext& context) {
     Say(std::string("cannot tell a patched image where its rings are: ") + NameOf(result));
     return false;
   }
+  return true;
+}
+
+bool ArmImage(LoadedImage& image, const TracedContext& context) {
+  if (image.armed.count(context.id) != 0) return true;
+  if (image.module != nullptr && image.module_context != context.id) return true;
+  if (!Point(image, context)) return false;
   image.armed.insert(context.id);
   return true;
 }
+
 Arming ArmSlowly(CUcontext handle, uint64_t generation) {
   constexpr Arming kUnsafe{.result = CUDA_ERROR_OUT_OF_MEMORY};
   Guest* guest = Guest::Existing();
@@ -413,6 +428,33 @@ Arming ArmCurrentContext() noexcept {
     }
   }
   return {.result = WhyNot()};
+}
+
+void PointImages() noexcept {
+  if (g_generation.load() == 0) return;
+  try {
+    const std::lock_guard lock(g_mutex);
+    const RelaxedCapture relaxed;
+    for (TracedContext& context : Contexts()) {
+      if (context.gone || Real().CtxPushCurrent(context.handle) != CUDA_SUCCESS) continue;
+      const CUresult waited = Real().CtxSynchronize();
+      if (waited != CUDA_SUCCESS) {
+        Say(std::string("a window of the recording begins or ends amidst running kernels: ") +
+            NameOf(waited));
+      }
+      if (auto made = context.window->MakeSinks(); !made) {
+        Say("recording cannot pause: " + made.error().message);
+      } else {
+        for (const LoadedImage& image : Images()) {
+          if (image.armed.count(context.id) != 0) Point(image, context);
+        }
+      }
+      CUcontext popped = nullptr;
+      Real().CtxPopCurrent(&popped);
+    }
+  } catch (...) {
+    Say("out of memory; a window of the recording is not as it should be");
+  }
 }
 
 void ContextEnds(CUcontext context) noexcept {

@@ -40,6 +40,10 @@ struct Arming {
 };
 Arming ArmCurrentContext() noexcept;
 
+// Tells all images again where to record, as recording.h says, when what was launched before has
+// ended.
+void PointImages() noexcept;
+
 // The program is about to destroy a context: rings that only we can read are saved, and the modules
 // that go with it forgotten.
 void ContextEnds(CUcontext context) noexcept;

@@ -30,6 +30,7 @@ RealDriver LoadReal() noexcept {
   find(real.CtxGetId, "cuCtxGetId");
   find(real.CtxPushCurrent, "cuCtxPushCurrent_v2");
   find(real.CtxPopCurrent, "cuCtxPopCurrent_v2");
+  find(real.CtxSynchronize, "cuCtxSynchronize");
   find(real.PrimaryCtxGetState, "cuDevicePrimaryCtxGetState");
   find(real.PrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
   find(real.PrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2");

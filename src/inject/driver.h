@@ -25,6 +25,7 @@ struct RealDriver {
   decltype(&::cuCtxGetId) CtxGetId;
   decltype(&::cuCtxPushCurrent_v2) CtxPushCurrent;
   decltype(&::cuCtxPopCurrent_v2) CtxPopCurrent;
+  decltype(&::cuCtxSynchronize) CtxSynchronize;
   decltype(&::cuDevicePrimaryCtxGetState) PrimaryCtxGetState;
   decltype(&::cuDevicePrimaryCtxRetain) PrimaryCtxRetain;
   decltype(&::cuDevicePrimaryCtxRelease_v2) PrimaryCtxRelease;

@@ -260,12 +260,14 @@ Launching BeforeGraphLaunch(CUgraphExec handle, CUstream stream) noexcept {
     if (known == KnownExecs().end()) return {};
     number = known->second.number;
   }
-  session::LaunchEntry* entry = NewEntry(arming.context, stream, session::kLaunchOfGraph);
-  if (entry == nullptr) return {};
+  Launching launching;
+  launching.entry = NewEntry(arming.context, stream, session::kLaunchOfGraph, launching.turn);
+  session::LaunchEntry* const entry = launching.entry;
+  if (entry == nullptr) return launching;
   entry->kernel = capture::kNoKernel;
   entry->graph = number;
   entry->state.store(1, std::memory_order_release);
-  return {.entry = entry};
+  return launching;
 }
 
 }  // namespace iket::inject

@@ -16,6 +16,7 @@
 #include "inject/guest.h"
 #include "inject/host_object.h"
 #include "inject/say.h"
+#include "inject/selection.h"
 #include "patch/scan.h"
 
 namespace iket::inject {
@@ -56,7 +57,8 @@ std::optional<std::vector<std::byte>> PatchCubin(UntrustedBytes bytes, const std
   const uint32_t most = functions ? static_cast<uint32_t>(functions->size()) : 0;
   auto patched = patch::PatchImage(*image, {.layout = guest->layout(),
                                             .first_kernel = guest->TakeKernelNumbers(most),
-                                            .numbered = &numbers});
+                                            .numbered = &numbers,
+                                            .choose = Choose});
   if (!patched) {
     Say("a marked code image is not traced: " + patched.error().message);
     guest->Note(capture::Severity::kRefusal, -1, patched.error().message);

@@ -92,21 +92,27 @@ Launching BeforeLaunch(const void* handle, const LaunchShape& shape) noexcept {
     }
     return {.result = arming.result};
   }
-  session::LaunchEntry* entry = NewEntry(arming.context, shape.stream, shape.flags);
-  if (entry == nullptr) return {};
+  Launching launching;
+  launching.entry = NewEntry(arming.context, shape.stream, shape.flags, launching.turn);
+  session::LaunchEntry* const entry = launching.entry;
+  if (entry == nullptr) return launching;
   entry->kernel = number;
   std::memcpy(entry->grid, shape.grid, sizeof entry->grid);
   std::memcpy(entry->block, shape.block, sizeof entry->block);
   std::memcpy(entry->cluster, shape.cluster, sizeof entry->cluster);
   entry->dynamic_shared_bytes = shape.dynamic_shared_bytes;
   entry->state.store(1, std::memory_order_release);
-  return {.entry = entry};
+  return launching;
 }
 
-session::LaunchEntry* NewEntry(uint32_t context, CUstream stream, uint32_t flags) noexcept {
+session::LaunchEntry* NewEntry(uint32_t context, CUstream stream, uint32_t flags,
+                               Turn& turn) noexcept {
+  const bool is_captured = IsCapturing(stream);
+  turn = CountLaunch(is_captured);
   Guest* guest = Guest::Existing();
   if (guest == nullptr || guest->launch_log() == nullptr) return nullptr;
-  const uint32_t captured = IsCapturing(stream) ? session::kLaunchCaptured : 0u;
+  const uint32_t captured = (is_captured ? session::kLaunchCaptured : 0u) |
+                            (turn.recorded ? 0u : session::kLaunchLeftOut);
   session::LaunchEntry* entry = guest->launch_log()->Append();
   if (entry == nullptr) return nullptr;
   entry->context = context;

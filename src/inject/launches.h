@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "inject/recording.h"
 #include "session/launch_log.h"
 
 namespace iket::inject {
@@ -37,11 +38,14 @@ struct Launching {
   // Not CUDA_SUCCESS: the kernel must not run, since its context could not be made ready.
   CUresult result = CUDA_SUCCESS;
   session::LaunchEntry* entry = nullptr;
+  Turn turn{};
 };
 Launching BeforeLaunch(const void* handle, const LaunchShape& shape) noexcept;
 // An entry of now for a launch in this context, all of it but what is launched; null where nothing
 // is logged. Set its `state` last.
-session::LaunchEntry* NewEntry(uint32_t context, CUstream stream, uint32_t flags) noexcept;
+// The turn that it has among all launches is kept in `turn`.
+session::LaunchEntry* NewEntry(uint32_t context, CUstream stream, uint32_t flags,
+                               Turn& turn) noexcept;
 void AfterLaunch(session::LaunchEntry* entry, CUresult result) noexcept;
 
 }  // namespace iket::inject

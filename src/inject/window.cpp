@@ -90,8 +90,9 @@ Result<void> Window::CreateMemories() {
 Result<void> Window::MapAll() {
   const uint64_t reach = Reach(layout_);
   CUdeviceptr start = 0;
-  const uint64_t bytes = ring::kWindowAlignment + reach;
-  CUresult result = Real().MemAddressReserve(&start, bytes, ring::kWindowAlignment, 0, 0);
+  // Room for the table, the window, and as far away as the bit says the one for those left out.
+  const uint64_t bytes = ring::kWindowAlignment + ring::kSinkBit + reach;
+  CUresult result = Real().MemAddressReserve(&start, bytes, 2 * ring::kSinkBit, 0, 0);
   if (result != CUDA_SUCCESS) return Failure("cuMemAddressReserve", result);
   reserved_ = start;
   reserved_bytes_ = bytes;
@@ -107,11 +108,47 @@ Result<void> Window::MapAll() {
   if (done) done = MapSink(rings_end, base_ + reach, sink_);
   if (!done) return done;
 
+  return Allow(table, base_ + reach);
+}
+
+Result<void> Window::Allow(uint64_t from, uint64_t to) const {
   CUmemAccessDesc access{};
   access.location = {CU_MEM_LOCATION_TYPE_DEVICE, device_};
   access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  result = Real().MemSetAccess(table, ring::kTableOffset + reach, &access, 1);
+  const CUresult result = Real().MemSetAccess(from, to - from, &access, 1);
   if (result != CUDA_SUCCESS) return Failure("cuMemSetAccess", result);
+  return {};
+}
+
+Result<void> Window::MakeSinks() {
+  if (has_sinks_) return {};
+  const uint64_t end = sink_base() + Reach(layout_);
+  const uint64_t table = sink_base() - ring::kTableOffset;
+  const size_t before = mappings_.size();
+  mappings_.reserve(before + (end - table) / kGranularity);
+  CUresult result = CreateMemory(&sink_table_, device_, kGranularity);
+  if (result != CUDA_SUCCESS) return Failure("cuMemCreate of 2 MiB", result);
+  Result<void> done = MapSink(table, sink_base(), sink_table_);
+  if (done) done = MapSink(sink_base(), end, sink_);
+  if (done) done = Allow(table, end);
+  if (done) {
+    const PrivateStream stream;
+    result = stream.result();
+    if (result == CUDA_SUCCESS) result = Real().MemsetD8Async(table, 0, kGranularity, stream);
+    if (result == CUDA_SUCCESS) result = stream.Wait();
+    if (result != CUDA_SUCCESS) done = Failure("clearing the sink", result);
+  }
+  if (!done) {
+    for (size_t i = before; i < mappings_.size(); ++i) {
+      Real().MemUnmap(mappings_[i].address, mappings_[i].bytes);
+    }
+    mappings_.resize(before);
+    Real().MemRelease(sink_table_);
+    sink_table_ = 0;
+    return done;
+  }
+  has_sinks_ = true;
+  device_bytes_ += kGranularity;
   return {};
 }
 
@@ -132,7 +169,7 @@ void Window::GiveBack() {
   for (const Mapping& mapping : mappings_) Real().MemUnmap(mapping.address, mapping.bytes);
   mappings_.clear();
   if (reserved_bytes_ != 0) Real().MemAddressFree(reserved_, reserved_bytes_);
-  for (const CUmemGenericAllocationHandle memory : {table_, rings_, sink_}) {
+  for (const CUmemGenericAllocationHandle memory : {table_, rings_, sink_, sink_table_}) {
     if (memory != 0) Real().MemRelease(memory);
   }
 }

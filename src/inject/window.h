@@ -5,6 +5,9 @@
 // range holds beyond the rings of this GPU's SMs maps to a sink of 2 MiB. Where memory for rings is
 // not to be had, all of it is sink: code that is patched already stores somewhere harmless. The
 // table has a sink of its own then, since warps go on from what they read there.
+//
+// A second window of nothing but sinks takes what is recorded by warps that are left out. It costs
+// 2 MiB and is made where it is needed.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +30,9 @@ class Window {
   ~Window() = default;
 
   uint64_t base() const { return base_; }
+  // Makes the window for those who are left out, once. The context must be current.
+  Result<void> MakeSinks();
+  uint64_t sink_base() const { return base_ | ring::kSinkBit; }
   bool is_sink() const { return is_sink_; }
   uint64_t device_bytes() const { return device_bytes_; }
   const ring::Layout& layout() const { return layout_; }
@@ -52,6 +58,7 @@ class Window {
   Result<void> MapAt(uint64_t address, uint64_t bytes, CUmemGenericAllocationHandle handle);
   // Maps `sink`, of 2 MiB, as often as it takes.
   Result<void> MapSink(uint64_t from, uint64_t to, CUmemGenericAllocationHandle sink);
+  Result<void> Allow(uint64_t from, uint64_t to) const;
   Result<void> Copy(void* to, uint64_t address, size_t bytes) const;
 
   struct Mapping {
@@ -65,10 +72,12 @@ class Window {
   CUmemGenericAllocationHandle table_ = 0;
   CUmemGenericAllocationHandle rings_ = 0;
   CUmemGenericAllocationHandle sink_ = 0;
-  uint64_t reserved_ = 0;        // where the reserved addresses begin
-  uint64_t reserved_bytes_ = 0;  // 0 if there are none
+  CUmemGenericAllocationHandle sink_table_ = 0;  // of the second window
+  uint64_t reserved_ = 0;                        // where the reserved addresses begin
+  uint64_t reserved_bytes_ = 0;                  // 0 if there are none
   uint64_t base_ = 0;
   bool is_sink_ = false;
+  bool has_sinks_ = false;
   uint64_t device_bytes_ = 0;
 };
 

@@ -16,6 +16,7 @@ namespace {
 // The code of an image, and which of it is to be patched.
 struct Plan {
   std::vector<CodeSection> sections;
+  std::vector<Choice> choices;      // by section
   std::vector<Decision> decisions;  // by section
 
   bool Wants(size_t i) const { return decisions[i].patch; }
@@ -50,12 +51,14 @@ std::string Explain(const Plan& plan, uint32_t i, int depth) {
 
 void DecideAll(const cubin::Image& image, Plan& plan) {
   std::vector<CallNode> nodes;
-  for (const CodeSection& section : plan.sections) {
+  for (size_t i = 0; i < plan.sections.size(); ++i) {
+    const CodeSection& section = plan.sections[i];
     nodes.push_back({.is_kernel = section.is_kernel(),
                      .has_marks = !section.sites.all.empty() || !section.sites.problems.empty(),
                      .ends_warps = !section.exits.empty(),
                      .can_be_patched = section.refusal.empty(),
-                     .breaks_ring_state = section.uses_reserved_uniforms});
+                     .breaks_ring_state = section.uses_reserved_uniforms,
+                     .left_out = !plan.choices[i].wanted});
   }
   plan.decisions = Decide(nodes, FindCalls(image, plan.sections));
   constexpr int kReasons = 2;
@@ -65,7 +68,7 @@ void DecideAll(const cubin::Image& image, Plan& plan) {
   }
 }
 
-Result<Plan> MakePlan(const cubin::Image& image) {
+Result<Plan> MakePlan(const cubin::Image& image, const decltype(Options::choose)& choose = {}) {
   Plan plan;
   auto functions = cubin::Functions(image);
   if (!functions) return tl::unexpected(functions.error());
@@ -79,6 +82,9 @@ Result<Plan> MakePlan(const cubin::Image& image) {
   for (auto& [section, members] : by_section) {
     auto analyzed = AnalyzeCode(image, section, std::move(members), registers);
     if (!analyzed) return tl::unexpected(analyzed.error());
+    plan.choices.push_back(choose && analyzed->is_kernel()
+                               ? choose(std::string(analyzed->function().name))
+                               : Choice());
     plan.sections.push_back(std::move(*analyzed));
   }
   DecideAll(image, plan);
@@ -100,6 +106,18 @@ FunctionReport Describe(const CodeSection& section, bool patched) {
   return report;
 }
 
+std::array<uint32_t, 3> ClusterCtas(const cubin::Image& image, uint32_t section) {
+  std::array<uint32_t, 3> ctas{};
+  const auto info = cubin::InfoSectionOf(image, section);
+  if (!info) return ctas;
+  const auto attribute =
+      cubin::FindAttribute(image.sections()[*info].data, cubin::AttributeCode::kCtaPerCluster);
+  for (uint32_t axis = 0; attribute && axis < 3; ++axis) {
+    ctas[axis] = attribute->Word(axis).value_or(0);
+  }
+  return ctas;
+}
+
 Result<ImageReport> Report(const cubin::Image& image, const Plan& plan) {
   ImageReport report;
   report.arch = image.ArchName();
@@ -108,7 +126,10 @@ Result<ImageReport> Report(const cubin::Image& image, const Plan& plan) {
   report.problems = std::move(declarations.problems);
   report.foreign = FindForeignMarks(image);
   for (size_t i = 0; i < plan.sections.size(); ++i) {
-    if (plan.Shows(i)) report.functions.push_back(Describe(plan.sections[i], plan.Wants(i)));
+    if (!plan.Shows(i)) continue;
+    report.functions.push_back(Describe(plan.sections[i], plan.Wants(i)));
+    report.functions.back().left_out = !plan.choices[i].wanted;
+    report.functions.back().cluster_ctas = ClusterCtas(image, plan.sections[i].section);
   }
   return report;
 }
@@ -178,7 +199,7 @@ Result<ImageReport> Inspect(const cubin::Image& image) {
 }
 
 Result<Patched> PatchImage(const cubin::Image& image, const Options& options) {
-  auto plan = MakePlan(image);
+  auto plan = MakePlan(image, options.choose);
   if (!plan) return tl::unexpected(plan.error());
   auto report = Report(image, *plan);
   if (!report) return tl::unexpected(report.error());
@@ -211,7 +232,10 @@ Result<Patched> PatchImage(const cubin::Image& image, const Options& options) {
       entry = EntryOptions{.layout = options.layout,
                            .kernel = function.number,
                            .constant_offset = *constant,
-                           .reads_cta_yz = section.reads_cta_yz};
+                           .reads_cta_yz = section.reads_cta_yz,
+                           .filter = plan->choices[i].wanted ? plan->choices[i].filter
+                                                             : ring::CtaFilter{.nobody = true}};
+      function.filter = entry->filter;
     }
     const RewrittenCode code = Rewrite(section, options.layout, entry ? &*entry : nullptr);
     if (auto fits = CheckRelocations(section, code, relocations); !fits) {

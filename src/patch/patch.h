@@ -10,7 +10,9 @@
 // in the context (window_constant.h).
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,6 +21,7 @@
 #include "cubin/image.h"
 #include "patch/declaration.h"
 #include "patch/foreign.h"
+#include "ring/cta_filter.h"
 #include "ring/layout.h"
 
 namespace iket::patch {
@@ -34,9 +37,13 @@ struct FunctionReport {
   std::vector<SiteReport> sites;
   std::string refusal;          // why it is not patched; empty if it is, or would be
   bool has_trampoline = false;  // a kernel that begins and ends are recorded of, or would be
-  uint32_t number = 0;          // of a kernel with a trampoline: what its begin records carry
-  bool reads_cta_yz = true;     // its identity records carry blockIdx.y and .z
-  uint32_t registers = 0;       // a thread, before
+  ring::CtaFilter filter{};     // of a kernel with a trampoline: who records
+  std::array<uint32_t, 3> cluster_ctas{};  // that the kernel was compiled for; 0: the launch says
+  bool left_out = false;     // nobody wants its records: it is as it was, or has no CTA that
+                             // passes, because it shares functions with others
+  uint32_t number = 0;       // of a kernel with a trampoline: what its begin records carry
+  bool reads_cta_yz = true;  // its identity records carry blockIdx.y and .z
+  uint32_t registers = 0;    // a thread, before
   uint32_t patched_registers = 0;
 };
 
@@ -55,12 +62,20 @@ struct ImageReport {
 // error, marks that cannot be patched are not.
 Result<ImageReport> Inspect(const cubin::Image& image);
 
+// What of a kernel is wanted.
+struct Choice {
+  bool wanted = true;
+  ring::CtaFilter filter{};
+};
+
 struct Options {
   ring::Layout layout;
   uint32_t first_kernel = 0;  // number of the first kernel that gets a trampoline
   // Numbers of kernels by mangled name which they keep, as they are in other images of the same
   // program; may be null.
   const std::map<std::string, uint32_t, std::less<>>* numbered = nullptr;
+  // By mangled name; without it all of every kernel is wanted.
+  std::function<Choice(const std::string&)> choose{};
 };
 
 struct Patched {

@@ -137,6 +137,7 @@ class Decider {
 
   std::vector<Decision> Run() {
     for (uint32_t i = 0; i < nodes_.size(); ++i) decisions_[i].refused = !nodes_[i].can_be_patched;
+    FindUnwanted();
     Want();
     for (int round = 0; Refuse(); ++round) {
       if (round == kMaxRounds) RefuseAll();
@@ -157,6 +158,20 @@ class Decider {
   }
   bool Refused(uint32_t i) const { return decisions_[i].refused; }
 
+  // What kernels that are left out reach, and no other kernel does.
+  void FindUnwanted() {
+    const auto reached = [this](bool left_out) {
+      return ReachedFrom(callees_, Where([&](uint32_t i) {
+                           return nodes_[i].is_kernel && nodes_[i].left_out == left_out;
+                         }));
+    };
+    const auto by_wanted = reached(false), by_left_out = reached(true);
+    unwanted_.resize(nodes_.size());
+    for (uint32_t i = 0; i < nodes_.size(); ++i) {
+      unwanted_[i] = by_left_out[i] != kNobody && by_wanted[i] == kNobody;
+    }
+  }
+
   // What has to be patched for the marks that are not refused: functions with marks, the kernels
   // that reach one, the functions in which those end, the kernels that reach those, and so on.
   void Want() {
@@ -169,7 +184,7 @@ class Decider {
       if (nodes_[i].is_kernel) Pass(i, down, pending_down);
     };
     for (uint32_t i = 0; i < nodes_.size(); ++i) {
-      if (nodes_[i].has_marks && !Refused(i)) want(i);
+      if (nodes_[i].has_marks && !unwanted_[i] && !Refused(i)) want(i);
     }
     while (!pending_up.empty() || !pending_down.empty()) {
       const bool goes_up = !pending_up.empty();
@@ -228,6 +243,7 @@ class Decider {
   const std::vector<std::vector<uint32_t>>& callees_;
   std::vector<std::vector<uint32_t>> callers_;
   std::vector<Decision> decisions_;
+  std::vector<bool> unwanted_;
   std::vector<bool> wanted_;
 };
 

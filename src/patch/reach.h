@@ -11,6 +11,9 @@
 // never called: one that is launched from the device starts warps of its own, with its own
 // trampoline.
 //
+// Nothing is patched for a kernel that is left out; but if it shares marked functions with others
+// it gets a trampoline as they do.
+//
 // Cost: a few passes over relocations and calls. Images that contradict themselves (a chain of
 // refusals longer than kMaxRounds) are refused as a whole.
 #pragma once
@@ -51,6 +54,7 @@ struct CallNode {
   bool ends_warps = false;         // has EXITs; every kernel does
   bool can_be_patched = true;      // by itself
   bool breaks_ring_state = false;  // writes one of UR0..UR3
+  bool left_out = false;           // a kernel whose records nobody wants
 };
 
 enum class Cause : uint8_t {

@@ -1,5 +1,6 @@
 #include "patch/trampoline.h"
 
+#include "patch/cta_selection.h"
 #include "sass/encode.h"
 
 namespace iket::patch {
@@ -38,7 +39,8 @@ std::vector<Instruction> EntryCode(const EntryOptions& options) {
   constexpr uint8_t kOtherLanes = 0;
   const ring::Layout& layout = options.layout;
 
-  std::vector<Instruction> code;
+  std::vector<Instruction> code = SelectionCode(options.filter);
+  const bool selects = !code.empty();
   const auto add = [&code](const Instruction& instruction) { code.push_back(instruction); };
   // A warp starts with its first lane: one store is enough, and 32 cost the memory system as much
   // as they are many.
@@ -55,7 +57,12 @@ std::vector<Instruction> EntryCode(const EntryOptions& options) {
   }
   add(sass::S2r(13, SR::kPackedTid, {.stall = 1, .write_barrier = kWho}));
   add(sass::Ldc(15, 0, kGridIdConstant, {.stall = 1, .write_barrier = kWho}));
-  add(sass::Uldc64(0, kUserConstantBank, options.constant_offset, {.stall = 1}));
+  if (selects) {
+    add(sass::Uldc64(0, kUserConstantBank, options.constant_offset, {.stall = 12}));
+    add(sass::UmaskOr(1, 1, ~0u, kSelectionResult, {.stall = kUniformToAddress}));
+  } else {
+    add(sass::Uldc64(0, kUserConstantBank, options.constant_offset, {.stall = 1}));
+  }
   add(sass::MovImmediate(9, ring::BeginTag(options.kernel), {.stall = 1}));
 
   add(sass::TestImmediate(kOtherLanes, 2, kLaneBits, {.stall = 1, .wait = Bit(kSlot)}));

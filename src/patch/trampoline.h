@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "ring/cta_filter.h"
 #include "ring/layout.h"
 #include "sass/instruction.h"
 
@@ -22,10 +23,11 @@ struct EntryOptions {
   uint32_t kernel = 0;           // number of the kernel, < ring::kMaxKernels
   uint32_t constant_offset = 0;  // of the window's base in c[3]
   bool reads_cta_yz = true;      // record blockIdx.y and .z; else 0 stands there
+  ring::CtaFilter filter{};      // warps of other CTAs record into the sink
 };
 
-// Entry code that ends where the kernel's own first instruction would run. Clobbers R0..R15 and P0
-// and sets UR0..UR3; nothing of the warp's is alive yet.
+// Entry code that ends where the kernel's own first instruction would run. Clobbers R0..R15 and P0,
+// with a filter P1, P2 and UR4, and sets UR0..UR3; nothing of the warp's is alive yet.
 std::vector<sass::Instruction> EntryCode(const EntryOptions& options);
 
 // Code for lanes that are about to EXIT; `first_register` is a multiple of 4 and names four

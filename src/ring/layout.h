@@ -25,6 +25,9 @@ namespace iket::ring {
 inline constexpr uint32_t kSlotsPerSm = 64;
 inline constexpr uint64_t kWindowAlignment = uint64_t{1} << 32;
 inline constexpr uint64_t kTableOffset = uint64_t{8} << 20;  // the table begins so far below base
+// Warps that are left out have a window of sinks: its base is the window's with this bit set, which
+// the window's own has not. So a warp comes there by an OR, and again by another.
+inline constexpr uint64_t kSinkBit = uint64_t{2} << 32;
 inline constexpr uint32_t kHeaderStride = 256;
 inline constexpr uint32_t kMaxSms = 512;
 inline constexpr uint32_t kMinRingBytes = 4096;

@@ -81,6 +81,50 @@ constexpr Instruction ImadImmediate(uint8_t rd, uint8_t ra, uint32_t value, uint
                                  encode_detail::At(16, rd) | 0x824,
                              0x078e0200 | uint64_t{rc}, c);
 }
+// IMAD Rd, Ra, Rb, Rc.
+constexpr Instruction Imad(uint8_t rd, uint8_t ra, uint8_t rb, uint8_t rc, Control c) {
+  return encode_detail::Word(
+      encode_detail::At(32, rb) | encode_detail::At(24, ra) | encode_detail::At(16, rd) | 0x224,
+      0x078e0200 | uint64_t{rc}, c);
+}
+// VIADD Rd, Ra, value.
+constexpr Instruction AddImmediate(uint8_t rd, uint8_t ra, uint32_t value, Control c) {
+  return encode_detail::Word(encode_detail::Immediate(value) | encode_detail::At(24, ra) |
+                                 encode_detail::At(16, rd) | 0x836,
+                             0, c);
+}
+// SHF.R.W.U32 Rd, Ra, count, Ra: rotated to the right.
+constexpr Instruction RotateRight(uint8_t rd, uint8_t ra, uint32_t count, Control c) {
+  return encode_detail::Word(encode_detail::Immediate(count) | encode_detail::At(24, ra) |
+                                 encode_detail::At(16, rd) | 0x819,
+                             0x1e00 | uint64_t{ra}, c);
+}
+// ISETP.<compare>.U32.<join> Pd, PT, Ra, value or Rb, Pc. 13 cycles until a guard may read it.
+enum class Compare : uint8_t { kNotEqual = 5, kGreater = 4, kGreaterOrEqual = 6 };
+enum class Join : uint8_t { kAnd = 0, kOr = 1 };
+namespace encode_detail {
+constexpr uint64_t CompareField(uint8_t pd, Compare compare, Join join, uint8_t pc) {
+  return At(87 - 64, pc) | 0x700070 | At(81 - 64, pd) | At(76 - 64, static_cast<uint8_t>(compare)) |
+         At(74 - 64, static_cast<uint8_t>(join));
+}
+}  // namespace encode_detail
+constexpr Instruction CompareImmediate(uint8_t pd, Compare compare, uint8_t ra, uint32_t value,
+                                       Join join, uint8_t pc, Control c) {
+  return encode_detail::Word(encode_detail::Immediate(value) | encode_detail::At(24, ra) | 0x80c,
+                             encode_detail::CompareField(pd, compare, join, pc), c);
+}
+constexpr Instruction CompareRegisters(uint8_t pd, Compare compare, uint8_t ra, uint8_t rb,
+                                       Join join, uint8_t pc, Control c) {
+  return encode_detail::Word(encode_detail::At(32, rb) | encode_detail::At(24, ra) | 0x20c,
+                             encode_detail::CompareField(pd, compare, join, pc), c);
+}
+// SEL Rd, RZ, value, !Pc: Pc ? value : 0.
+constexpr Instruction SelectImmediate(uint8_t rd, uint32_t value, uint8_t pc, Control c) {
+  return encode_detail::Word(encode_detail::Immediate(value) |
+                                 encode_detail::At(24, kRegisterZero) | encode_detail::At(16, rd) |
+                                 0x807,
+                             0x04000000 | encode_detail::At(87 - 64, pc), c);
+}
 // LDC Rd, c[bank][offset]: variable latency, needs a write barrier.
 constexpr Instruction Ldc(uint8_t rd, uint32_t bank, uint32_t offset, Control c) {
   return encode_detail::Word(encode_detail::At(54, bank) | encode_detail::At(38, offset) |

@@ -32,6 +32,7 @@ Result<void> CopyAccount(const capture::Reader& account, capture::Writer& writer
   }
   if (auto done = append(facts.images); !done) return done;
   if (auto done = append(facts.kernels); !done) return done;
+  if (auto done = append(facts.filters); !done) return done;
   if (auto done = append(facts.declarations); !done) return done;
   if (auto done = append(facts.contexts); !done) return done;
   if (auto done = append(facts.graph_nodes); !done) return done;

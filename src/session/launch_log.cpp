@@ -173,7 +173,8 @@ std::vector<capture::Launch> LaunchLog::Launches() const {
                         .dynamic_shared_bytes = entry.dynamic_shared_bytes,
                         .cooperative = (entry.flags & kLaunchCooperative) != 0,
                         .graph = (entry.flags & kLaunchCaptured) != 0,
-                        .failed = failed});
+                        .failed = failed,
+                        .left_out = (entry.flags & kLaunchLeftOut) != 0});
   });
   return launches;
 }
@@ -188,7 +189,8 @@ std::vector<capture::GraphLaunch> LaunchLog::GraphLaunches() const {
                         .graph = entry.graph,
                         .context = entry.context,
                         .captured = (entry.flags & kLaunchCaptured) != 0,
-                        .failed = failed});
+                        .failed = failed,
+                        .left_out = (entry.flags & kLaunchLeftOut) != 0});
   });
   return launches;
 }

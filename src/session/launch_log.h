@@ -40,6 +40,7 @@ static_assert(sizeof(LaunchEntry) == 96);
 enum LaunchFlag : uint32_t {
   kLaunchCooperative = 1,
   kLaunchCaptured = 2,  // into a graph: it did not run
+  kLaunchLeftOut = 4,   // outside of what was to be recorded: it left no records
   kLaunchOfGraph = 8,   // of an executable graph, not of a kernel: no kernel, no dimensions
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -28,6 +29,7 @@ constexpr uint64_t kTurnCycles = 2000;
 // What a kernel of sm_90 finds in c[0] below its parameters.
 constexpr uint32_t kNtid = 0x0, kNctaid = 0xc, kLocalBase = 0x20, kStack = 0x28, kGridId = 0x30,
                    kEnvironment1 = 0x44;
+constexpr uint32_t kClusterDim = 0x144, kPerClusterDim = 0x150;  // CTAs; 1 / CTAs as floats
 constexpr uint32_t kReservedEnd = 0x68, kConstantWindow = 0xd0, kNsmid = 0x10c,
                    kClusterCtas = 0x188;
 
@@ -261,6 +263,10 @@ std::optional<Fault> Machine::Impl::Run(const LaunchConfig& config, const std::s
   Put(c0, kReservedEnd, 0x120);
   Put(c0, kNsmid, model.sm_count);
   Put(c0, kClusterCtas, 1);
+  for (uint32_t axis = 0; axis < 3; ++axis) {
+    Put(c0, kClusterDim + 4 * axis, 1);
+    Put(c0, kPerClusterDim + 4 * axis, std::bit_cast<uint32_t>(1.0f));
+  }
   // Where a generic pointer finds the constants of the module.
   const uint64_t constants = kernel.image->ConstantAddress(3);
   Put(c0, kConstantWindow, static_cast<uint32_t>(constants));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "session/message.h"
+#include "session/selection.h"
 #include "supervisor/installation.h"
 
 namespace iket::supervisor {
@@ -29,6 +30,9 @@ namespace fs = std::filesystem;
   setenv(session::kEnvSocket, socket.c_str(), 1);
   setenv(session::kEnvOutput, fs::absolute(options.output_folder).c_str(), 1);
   setenv(session::kEnvRingBytes, fmt::format("{}", options.ring_bytes).c_str(), 1);
+  // Not that of somebody who traces us.
+  unsetenv(session::kEnvSelection);
+  if (!options.selection.empty()) setenv(session::kEnvSelection, options.selection.c_str(), 1);
   if (!driver_folder.empty()) {
     const char* others = getenv("LD_LIBRARY_PATH");
     const std::string path = others != nullptr ? driver_folder + ":" + others : driver_folder;

@@ -20,6 +20,7 @@ struct Options {
   std::vector<std::string> command;
   std::string output_folder;  // exists
   uint64_t ring_bytes = 32 << 10;
+  std::string selection = {};  // what is to be recorded: session::Encode
   std::string library;  // libiket_inject.so; empty: beside this program (../lib)
   // A libcuda.so.1 for the program and for us; its folder goes in front of LD_LIBRARY_PATH. Empty:
   // the system's driver.

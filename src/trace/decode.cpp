@@ -206,7 +206,7 @@ class Decoding {
       launch.grid = {from.grid.x, from.grid.y, from.grid.z};
       launch.block = {from.block.x, from.block.y, from.block.z};
       launch.cluster = {from.cluster.x, from.cluster.y, from.cluster.z};
-      launch.warps_expected = WarpsExpected(launch.grid, launch.block);
+      launch.warps_expected = Expected(kernel, launch);
     }
     if (match != kNoRow) {
       const capture::Launch& from = facts_.launches[match];
@@ -216,17 +216,21 @@ class Decoding {
       launch.dynamic_shared_bytes = from.dynamic_shared_bytes;
       launch.cooperative = from.cooperative;
     }
-    if (run.found && match == kNoRow) TakeRun(run, launch);
+    if (run.found && match == kNoRow) TakeRun(run, kernel, launch);
     model_.launches.push_back(launch);
   }
 
+  uint64_t Expected(uint32_t kernel, const Launch& launch) const {
+    return WarpsExpected(facts_.FindFilter(kernel), launch.grid, launch.block, launch.cluster);
+  }
+
   // What is known of a launch by a graph.
-  void TakeRun(const GridRun& run, Launch& launch) const {
+  void TakeRun(const GridRun& run, uint32_t kernel, Launch& launch) const {
     const auto size = [](const capture::Dim3& from) { return std::array{from.x, from.y, from.z}; };
     launch.grid = size(run.shape.grid);
     launch.block = size(run.shape.block);
     launch.cluster = size(run.shape.cluster);
-    launch.warps_expected = WarpsExpected(launch.grid, launch.block);
+    launch.warps_expected = Expected(kernel, launch);
     launch.graph = run.graph;
     launch.node = run.node;
     launch.replay = run.replay;
@@ -347,6 +351,11 @@ class Decoding {
       }
     }
     for (Launch& launch : model_.launches) {
+      if (IsBySm(launch) && launch.lost_at_most == 0 && launch.warps_suspect == 0 &&
+          launch.warps_begun == launch.warp_count && launch.warps_ended == launch.warp_count) {
+        launch.completeness = Completeness::kComplete;
+        continue;
+      }
       const uint64_t expected = launch.warps_expected;
       // More warps than the grid has: several runs that nothing tells apart (replays.h).
       if (expected == 0 || launch.warp_count > expected) continue;
@@ -355,6 +364,19 @@ class Decoding {
                          launch.warps_suspect == 0 && launch.warps_holed == 0;
       launch.completeness = whole ? Completeness::kComplete : Completeness::kPartial;
     }
+  }
+
+  // How many warps such a launch must have left, nobody knows; where nothing of its context was
+  // lost, those are there.
+  bool IsBySm(const Launch& launch) const {
+    if (launch.kernel == kNoRow) return false;
+    const capture::KernelFilter* filter = facts_.FindFilter(facts_.kernels[launch.kernel].index);
+    if (filter == nullptr || !filter->by_sm) return false;
+    for (uint32_t ring = 0; ring < model_.rings.size(); ++ring) {
+      if (model_.rings.context[ring] == launch.context && model_.rings.lost[ring] != 0)
+        return false;
+    }
+    return true;
   }
 
   // Model::read_ns.

@@ -10,6 +10,21 @@
 namespace iket::trace {
 namespace {
 
+// CTAs of one blockIdx.x that are looked at one by one.
+constexpr uint64_t kMostCtasTried = 4096;
+
+ring::CtaFilter FilterOf(const capture::KernelFilter& filter) {
+  ring::CtaFilter wanted{.sample = std::max(filter.sample, 1u)};
+  if (filter.by_cluster) wanted.cluster = filter.cluster;
+  return wanted;
+}
+
+// CTAs of a cluster, which the launch says or the kernel itself.
+const std::array<uint32_t, 3>& ClusterOf(const capture::KernelFilter& filter,
+                                         const std::array<uint32_t, 3>& launched) {
+  return launched[0] != 0 ? launched : filter.cluster_ctas;
+}
+
 std::string UuidText(const std::array<uint8_t, 16>& uuid) {
   std::string text = "GPU-";
   for (size_t i = 0; i < uuid.size(); ++i) {
@@ -65,7 +80,8 @@ void StateFacts(const capture::Capture& facts, StringInterner& strings, Model& m
                              .demangled = strings.Intern(from.demangled_name),
                              .short_name = strings.Intern(name),
                              .numbered = numbered,
-                             .refusal = strings.Intern(from.refusal)});
+                             .refusal = strings.Intern(from.refusal),
+                             .left_out = from.state == capture::KernelState::kLeftOut});
   }
 
   const capture::Damage& damage = facts.damage;
@@ -101,6 +117,35 @@ uint64_t WarpsExpected(const std::array<uint32_t, 3>& grid, const std::array<uin
   const uint64_t threads = product(product(block[0], block[1]), block[2]);
   const uint64_t warps = threads / 32 + (threads % 32 != 0 ? 1 : 0);
   return product(product(product(grid[0], grid[1]), grid[2]), warps);
+}
+
+uint64_t WarpsExpected(const capture::KernelFilter* filter, const std::array<uint32_t, 3>& grid,
+                       const std::array<uint32_t, 3>& block,
+                       const std::array<uint32_t, 3>& cluster) {
+  if (filter == nullptr) return WarpsExpected(grid, block);
+  if (filter->by_sm) return 0;
+  const auto ctas = ring::PassingCtas(FilterOf(*filter), grid, ClusterOf(*filter, cluster));
+  if (!ctas) return 0;
+  const uint64_t warps = WarpsExpected({1, 1, 1}, block);
+  uint64_t all = 0;
+  return __builtin_mul_overflow(*ctas, warps, &all) ? 0 : all;
+}
+
+uint64_t CtasExpected(const capture::KernelFilter* filter, uint32_t x, std::optional<uint32_t> y,
+                      std::optional<uint32_t> z, const std::array<uint32_t, 3>& grid,
+                      const std::array<uint32_t, 3>& cluster) {
+  const uint64_t rows = y ? 1 : grid[1], layers = z ? 1 : grid[2];
+  if (filter == nullptr) return rows * layers;
+  if (filter->by_sm || rows * layers > kMostCtasTried) return 0;
+  const ring::CtaFilter wanted = FilterOf(*filter);
+  uint64_t ctas = 0;
+  for (uint32_t k = 0; k < layers; ++k) {
+    for (uint32_t j = 0; j < rows; ++j) {
+      const std::array<uint32_t, 3> cta{x, y.value_or(j), z.value_or(k)};
+      ctas += ring::Passes(wanted, cta, grid, ClusterOf(*filter, cluster)) ? 1 : 0;
+    }
+  }
+  return ctas;
 }
 
 }  // namespace iket::trace

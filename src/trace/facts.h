@@ -27,5 +27,15 @@ uint32_t WarpIndex(const ring::Identity& identity, const std::array<uint32_t, 3>
 
 // Warps of a launch; 0 if it has no dimensions. Saturates.
 uint64_t WarpsExpected(const std::array<uint32_t, 3>& grid, const std::array<uint32_t, 3>& block);
+// The same of a kernel of which only some CTAs were recorded; 0 if nobody knows how many those
+// were. `cluster` as the launch says it; `filter` may be null.
+uint64_t WarpsExpected(const capture::KernelFilter* filter, const std::array<uint32_t, 3>& grid,
+                       const std::array<uint32_t, 3>& block,
+                       const std::array<uint32_t, 3>& cluster);
+// How many CTAs with this blockIdx.x, and y and z where those are given, were recorded; 0 also if
+// nobody knows.
+uint64_t CtasExpected(const capture::KernelFilter* filter, uint32_t x, std::optional<uint32_t> y,
+                      std::optional<uint32_t> z, const std::array<uint32_t, 3>& grid,
+                      const std::array<uint32_t, 3>& cluster);
 
 }  // namespace iket::trace

@@ -25,7 +25,7 @@ class Difference {
 LaunchLog::LaunchLog(const capture::Capture& facts, const RunLog& runs) : facts_(facts) {
   for (uint32_t i = 0; i < facts.launches.size(); ++i) {
     const capture::Launch& launch = facts.launches[i];
-    if (launch.failed) continue;
+    if (launch.failed || launch.left_out) continue;
     const auto [entry, is_new] = contexts_.try_emplace(launch.context);
     Context& context = entry->second;
     if (is_new) {

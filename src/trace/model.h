@@ -68,6 +68,7 @@ struct Kernel {
   StringId short_name = 0;  // unique among the capture's kernels, fit for a label
   bool numbered = false;    // short_name ends in its number, #3: others are called the same
   StringId refusal = 0;     // why nothing was recorded for it; "" if it was
+  bool left_out = false;    // nothing was to be recorded for it
 };
 
 struct Declaration {

@@ -23,6 +23,8 @@ constexpr uint64_t kMaxSteps = uint64_t{1} << 28;
 // Runs listed beyond the warps that are there to match them.
 constexpr uint64_t kSpareRuns = 65536;
 
+std::array<uint32_t, 3> Sizes(const capture::Dim3& size) { return {size.x, size.y, size.z}; }
+
 // One warp of a run: what tells it from the others of that run.
 struct Place {
   uint32_t cta_x = 0;
@@ -85,7 +87,11 @@ class Recurrence {
     const bool inside = place.cta_x < shape.grid.x && (place.cta_y < shape.grid.y || !seen_y_) &&
                         (place.cta_z < shape.grid.z || !seen_z_) && place.tid_x < shape.block.x &&
                         place.tid_y < shape.block.y && place.tid_z < shape.block.z;
-    return inside ? uint64_t{seen_y_ ? 1 : shape.grid.y} * (seen_z_ ? 1 : shape.grid.z) : 0;
+    if (!inside) return 0;
+    return CtasExpected(shape.filter, place.cta_x,
+                        seen_y_ ? std::optional<uint32_t>(place.cta_y) : std::nullopt,
+                        seen_z_ ? std::optional<uint32_t>(place.cta_z) : std::nullopt,
+                        Sizes(shape.grid), Sizes(shape.cluster));
   }
 
   // Run by run the warps of each, if runs follow one another in this order. Every place must occur
@@ -129,8 +135,7 @@ class Recurrence {
   }
 
   static uint64_t WarpsOf(const Shape& shape) {
-    return WarpsExpected({shape.grid.x, shape.grid.y, shape.grid.z},
-                         {shape.block.x, shape.block.y, shape.block.z});
+    return WarpsExpected(shape.filter, Sizes(shape.grid), Sizes(shape.block), Sizes(shape.cluster));
   }
 
  private:

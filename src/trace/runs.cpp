@@ -8,12 +8,13 @@ namespace iket::trace {
 namespace {
 
 template <typename Row>
-Shape ShapeOf(const Row& row) {
+Shape ShapeOf(const capture::Capture& facts, const Row& row) {
   return {.grid = row.grid,
           .block = row.block,
           .cluster = row.cluster,
           .dynamic_shared_bytes = row.dynamic_shared_bytes,
-          .cooperative = row.cooperative};
+          .cooperative = row.cooperative,
+          .filter = facts.FindFilter(row.kernel)};
 }
 
 // Above this a file is not what any program left behind: reading it shall not take for ever.
@@ -53,6 +54,7 @@ RunLog::RunLog(const capture::Capture& facts) : facts_(facts) {
     if (launch.failed || launch.captured) continue;
     graphs_[launch.graph].launches.push_back(i);
     if (launch.context == capture::kNoContext) continue;
+    if (launch.left_out) continue;
     Launched& launched = launched_[launch.context][launch.graph];
     launched.one_stream &= launched.times == 0 || launched.stream == launch.stream;
     launched.stream = launch.stream;
@@ -65,7 +67,7 @@ RunLog::RunLog(const capture::Capture& facts) : facts_(facts) {
   FindSources();
   for (uint32_t i = 0; i < facts.launches.size(); ++i) {
     const capture::Launch& launch = facts.launches[i];
-    if (launch.graph || launch.failed) continue;
+    if (launch.graph || launch.failed || launch.left_out) continue;
     const auto source = sources_.find({launch.context, launch.kernel});
     if (source != sources_.end()) source->second.launches.push_back(i);
   }
@@ -118,7 +120,7 @@ KernelRuns RunLog::Runs(uint32_t context, uint32_t kernel, uint64_t limit) const
     runs.push_back({.sequence = launch.sequence,
                     .launch = i,
                     .stream = launch.stream,
-                    .shape = ShapeOf(launch)});
+                    .shape = ShapeOf(facts_, launch)});
     AddShape(runs.back().shape, kNoRow, kNoRow, found.shapes);
   }
   found.at_most = runs.size();
@@ -126,7 +128,7 @@ KernelRuns RunLog::Runs(uint32_t context, uint32_t kernel, uint64_t limit) const
     found.at_most += launched_.at(context).at(number).times;
     for (uint32_t row : graphs_.at(number).nodes.at(node)) {
       const capture::GraphNode& stated = facts_.graph_nodes[row];
-      if (stated.kernel == kernel) AddShape(ShapeOf(stated), number, node, found.shapes);
+      if (stated.kernel == kernel) AddShape(ShapeOf(facts_, stated), number, node, found.shapes);
     }
   }
   if (found.shapes.size() > kMaxShapes) found.shapes.clear();
@@ -177,7 +179,7 @@ void RunLog::AddNodeRuns(uint32_t context, uint32_t kernel, const Source& source
              facts_.graph_nodes[statements[next]].since <= launch.sequence) {
         ++next;
       }
-      if (next == 0 || launch.context != context) continue;
+      if (next == 0 || launch.context != context || launch.left_out) continue;
       const capture::GraphNode& now = facts_.graph_nodes[statements[next - 1]];
       if (now.kernel != kernel || now.disabled) continue;
       runs.push_back({.sequence = launch.sequence,
@@ -188,7 +190,7 @@ void RunLog::AddNodeRuns(uint32_t context, uint32_t kernel, const Source& source
                       .statement = statements[next - 1],
                       .stream = launch.stream,
                       .ordered = now.ordered,
-                      .shape = ShapeOf(now)});
+                      .shape = ShapeOf(facts_, now)});
     }
   }
 }

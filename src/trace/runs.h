@@ -20,6 +20,7 @@ struct Shape {
   capture::Dim3 grid{}, block{}, cluster{};
   uint32_t dynamic_shared_bytes = 0;
   bool cooperative = false;
+  const capture::KernelFilter* filter = nullptr;  // which of its CTAs were recorded; null: all
 
   bool operator==(const Shape&) const = default;
 };

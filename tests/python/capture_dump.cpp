@@ -60,6 +60,9 @@ std::string Json(T value) {
   }
 }
 std::string Json(const Dim3& size) { return fmt::format("[{},{},{}]", size.x, size.y, size.z); }
+std::string Json(const std::array<uint32_t, 3>& numbers) {
+  return fmt::format("[{}]", fmt::join(numbers, ","));
+}
 std::string Json(const SmPlace& place) { return fmt::format("[{},{}]", place.tpc, place.gpc); }
 std::string Json(const ring::Record& record) {
   return fmt::format("[{},{},{},{}]", record.clock, record.tag, record.low, record.high);
@@ -175,6 +178,16 @@ std::string Write(const Declaration& row) {
       .FIELD(line)
       .End();
 }
+std::string Write(const KernelFilter& row) {
+  return Object()
+      .FIELD(kernel)
+      .FIELD(by_cluster)
+      .FIELD(by_sm)
+      .FIELD(cluster)
+      .FIELD(sample)
+      .FIELD(cluster_ctas)
+      .End();
+}
 std::string Write(const Context& row) {
   return Object()
       .FIELD(index)
@@ -202,6 +215,7 @@ std::string Write(const Launch& row) {
       .FIELD(cooperative)
       .FIELD(graph)
       .FIELD(failed)
+      .FIELD(left_out)
       .End();
 }
 std::string Write(const GraphNode& row) {
@@ -229,6 +243,7 @@ std::string Write(const GraphLaunch& row) {
       .FIELD(context)
       .FIELD(captured)
       .FIELD(failed)
+      .FIELD(left_out)
       .End();
 }
 std::string Write(const Counter& row) { return Object().FIELD(name).FIELD(value).End(); }
@@ -289,6 +304,7 @@ std::string Dump(const Reader& reader) {
       .Put("devices", list(capture.devices))
       .Put("images", list(capture.images))
       .Put("kernels", list(capture.kernels))
+      .Put("filters", list(capture.filters))
       .Put("declarations", list(capture.declarations))
       .Put("contexts", list(capture.contexts))
       .Put("launches", list(capture.launches))

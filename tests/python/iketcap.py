@@ -78,6 +78,7 @@ class Capture:
     devices: list
     images: list
     kernels: list
+    filters: list
     declarations: list
     contexts: list
     launches: list
@@ -301,6 +302,14 @@ def kernels(raw, strings):
             "static_shared_bytes": shared}
 
 
+def filters(raw, strings):
+    del strings
+    for kernel, flags, x, y, z, sample, cx, cy, cz in Table(raw, 16, 40).rows("<II3II3I4x"):
+        yield kernel, {
+            "kernel": kernel, "by_cluster": bool(flags & 1), "by_sm": bool(flags & 2),
+            "cluster": [x, y, z], "sample": sample, "cluster_ctas": [cx, cy, cz]}
+
+
 def declarations(raw, strings):
     for image, event, kind, payload, name, colour, file, line in Table(raw, 16, 32).rows(
             "<IIBB2xIIII4x"):
@@ -328,7 +337,8 @@ def launches(raw, strings):
             "sequence": sequence, "stream": stream, "host_ns": time, "kernel": kernel,
             "context": context, "grid": [gx, gy, gz], "block": [bx, by, bz],
             "cluster": [cx, cy, cz], "dynamic_shared_bytes": shared,
-            "cooperative": bool(flags & 1), "graph": bool(flags & 2), "failed": bool(flags & 4)}
+            "cooperative": bool(flags & 1), "graph": bool(flags & 2), "failed": bool(flags & 4),
+            "left_out": bool(flags & 8)}
 
 
 def graph_nodes(raw, strings):
@@ -346,7 +356,8 @@ def graph_launches(raw, strings):
     del strings
     for sequence, stream, time, graph, context, flags, _ in Table(raw, 16, 40).columns("QQqIIII"):
         yield None, {"sequence": sequence, "stream": stream, "host_ns": time, "graph": graph,
-                     "context": context, "captured": bool(flags & 2), "failed": bool(flags & 4)}
+                     "context": context, "captured": bool(flags & 2), "failed": bool(flags & 4),
+                     "left_out": bool(flags & 8)}
 
 
 def counters(raw, strings):
@@ -382,8 +393,8 @@ def ring_block(raw):
             "moment": moment, "begin_ns": begin, "rings": rings}
 
 
-FACTS = {"SESS": sessions, "DEVC": devices, "IMAG": images, "KERN": kernels, "DECL": declarations,
-         "CTXT": contexts, "LNCH": launches, "GRPH": graph_nodes, "GLCH": graph_launches,
+FACTS = {"SESS": sessions, "DEVC": devices, "IMAG": images, "KERN": kernels, "SLCT": filters,
+         "DECL": declarations, "CTXT": contexts, "LNCH": launches, "GRPH": graph_nodes, "GLCH": graph_launches,
          "LOSS": counters, "NOTE": notes}
 
 
@@ -424,8 +435,8 @@ def read(data):
     def every(kind):
         return [row for _, row in found[kind]]
 
-    return Capture(latest("SESS"), latest("DEVC"), latest("IMAG"), latest("KERN"), latest("DECL"),
-                   latest("CTXT"), every("LNCH"), every("GRPH"), every("GLCH"), latest("LOSS"),
+    return Capture(latest("SESS"), latest("DEVC"), latest("IMAG"), latest("KERN"), latest("SLCT"),
+                   latest("DECL"), latest("CTXT"), every("LNCH"), every("GRPH"), every("GLCH"), latest("LOSS"),
                    every("NOTE"), rings, damage)
 
 

@@ -130,7 +130,7 @@ class Witness(unittest.TestCase):
             "cooperative": False, "ordered": False, "disabled": False, "uncounted": True})
         self.assertEqual(capture.graph_launches[2], {
             "sequence": 7, "stream": 0x7F0000001002, "host_ns": 5_200_000_002, "graph": 1,
-            "context": 2, "captured": True, "failed": False})
+            "context": 2, "captured": True, "failed": False, "left_out": False})
         self.assertEqual(capture.counters[1], {"name": "ring.suspect", "value": 1 << 40})
         ring = capture.rings[0]["rings"][1]
         self.assertEqual((ring["ring"], ring["written"], ring["first"]), (65, 1200, 1104))

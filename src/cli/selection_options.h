@@ -1,0 +1,30 @@
+// selection_options.h: the options of `iket profile` that say what is to be recorded, and the file
+// that can say it too.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "session/selection.h"
+
+namespace iket::cli {
+
+// As they stand on the command line; empty: not given.
+struct SelectionOptions {
+  std::string kernels, launches, cluster, sample, sms, nvtx, config;
+  bool by_program = false;
+};
+
+// Declares --kernel, --launch, --cluster, --cta-sample, --sm, --nvtx, --window and --config.
+void AddSelection(CLI::App& command, SelectionOptions& options);
+
+// What they say together; the command line has precedence over the file. Errors: kUsage names the
+// option, kBadInput or kSystem the file.
+Result<session::Selection> ReadSelection(const SelectionOptions& options);
+
+// Of the text of a file: an object of our options, or one of run-iket's --enabled-cluster-config,
+// kernel names and the cluster of each. `name` is for messages. Errors: kBadInput.
+Result<session::Selection> ParseConfig(const std::string& untrusted, const std::string& name);
+
+}  // namespace iket::cli

@@ -1,0 +1,57 @@
+#include "inject/selection.h"
+
+#include <cstdlib>
+#include <optional>
+
+#include "capture/demangle.h"
+#include "inject/say.h"
+
+namespace iket::inject {
+namespace {
+
+struct State {
+  session::Selection selection;
+  std::optional<session::KernelChooser> chooser;
+};
+
+Result<State> Read() {
+  const char* const text = std::getenv(session::kEnvSelection);
+  auto selection = session::DecodeSelection(text != nullptr ? text : "");
+  if (!selection) return tl::unexpected(selection.error());
+  auto chooser = session::KernelChooser::Make(*selection);
+  if (!chooser) return tl::unexpected(chooser.error());
+  return State{.selection = std::move(*selection), .chooser = std::move(*chooser)};
+}
+
+// Never destroyed: hooks may run until the end.
+const State& Get() noexcept {
+  static const State* const kState = [] {
+    auto* state = new State;
+    try {
+      if (auto read = Read()) {
+        *state = std::move(*read);
+      } else {
+        Say(read.error().message + "; all kernels are recorded");
+      }
+    } catch (...) {
+      Say("out of memory; all kernels are recorded");
+    }
+    return state;
+  }();
+  return *kState;
+}
+
+}  // namespace
+
+const session::Selection& Wanted() noexcept { return Get().selection; }
+
+patch::Choice Choose(const std::string& mangled) {
+  const State& state = Get();
+  if (!state.chooser) return {};
+  if (!state.chooser->Wants(mangled, capture::DemangledName(mangled))) return {.wanted = false};
+  return {.wanted = true, .filter = state.chooser->Ctas(mangled)};
+}
+
+bool NeedsSinks() noexcept { return Wanted() != session::Selection(); }
+
+}  // namespace iket::inject

@@ -1,0 +1,21 @@
+// selection.h: what of this process is wanted (session/selection.h), read from the environment
+// once.
+#pragma once
+
+#include <string>
+
+#include "patch/patch.h"
+#include "session/selection.h"
+
+namespace iket::inject {
+
+// A selection that cannot be read is said in one line, and all is wanted.
+const session::Selection& Wanted() noexcept;
+
+// Of a kernel, by its mangled name.
+patch::Choice Choose(const std::string& mangled);
+
+// True if some warps may have to go elsewhere than to the rings.
+bool NeedsSinks() noexcept;
+
+}  // namespace iket::inject

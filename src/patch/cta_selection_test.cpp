@@ -1,0 +1,131 @@
+// Selection code is executed here, instruction by instruction, and must say what ring::Passes says.
+#include "patch/cta_selection.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <random>
+
+#include "ring/layout.h"
+
+namespace iket::patch {
+namespace {
+
+using sass::Instruction;
+using Size = std::array<uint32_t, 3>;
+
+struct Place {
+  Size cta, grid, cluster;
+  uint32_t sm;
+};
+
+// The few forms that selection code consists of, from nvdisasm's output; ends the test at others.
+uint32_t ResultOf(const std::vector<Instruction>& code, const Place& place) {
+  std::array<uint32_t, 256> r{};
+  std::array<bool, 8> p{};
+  p[7] = true;
+  uint32_t result = ~0u;
+  for (const Instruction& i : code) {
+    if (!p[i.guard()]) continue;
+    const uint32_t d = i.Bits(16, 8), a = r[i.Bits(24, 8)], value = i.Bits(32, 32);
+    const uint32_t b = r[i.Bits(32, 8)], c = r[i.Bits(64, 8)];
+    switch (i.opcode()) {
+      case 0x919: {  // S2R
+        const uint32_t number = i.Bits(72, 8);
+        r[d] = number == 0x43 ? place.sm : place.cta.at(number - 0x25);
+        break;
+      }
+      case 0xb82: {  // LDC Rd, c[0][offset]
+        const uint32_t at = i.Bits(38, 16);
+        r[d] = at >= 0x144 ? place.cluster.at((at - 0x144) / 4) : place.grid.at((at - 0xc) / 4);
+        break;
+      }
+      case 0x824:
+        r[d] = a * value + c;
+        break;
+      case 0x224:
+        r[d] = a * b + c;
+        break;
+      case 0x836:
+        r[d] = a + value;
+        break;
+      case 0x819:
+        r[d] = std::rotr(a, static_cast<int>(value));
+        break;
+      case 0x807:
+        r[d] = p[i.Bits(87, 3)] ? value : 0;
+        break;
+      case 0x80c:
+      case 0x20c: {
+        const uint32_t other = i.opcode() == 0x80c ? value : b;
+        const uint32_t compare = i.Bits(76, 3);
+        const bool holds = compare == 4 ? a > other : compare == 5 ? a != other : a >= other;
+        EXPECT_TRUE(compare >= 4 && compare <= 6);
+        const bool with = p[i.Bits(87, 3)];
+        p[i.Bits(81, 3)] = i.Bits(74, 2) == 0 ? holds && with : holds || with;
+        break;
+      }
+      case 0x2ca:
+        EXPECT_EQ(i.Bits(16, 6), kSelectionResult);
+        result = a;
+        break;
+      default:
+        ADD_FAILURE() << std::hex << i.opcode();
+    }
+    r[255] = 0;
+  }
+  return result;
+}
+
+TEST(CtaSelection, NoFilterNoCode) { EXPECT_TRUE(SelectionCode({}).empty()); }
+
+TEST(CtaSelection, SaysWhatTheFilterSays) {
+  std::mt19937 random(11);
+  const auto below = [&](uint32_t end) { return static_cast<uint32_t>(random() % end); };
+  int passing = 0;
+  for (int round = 0; round < 5000; ++round) {
+    ring::CtaFilter filter{.nobody = below(20) == 0, .sample = 1 + (below(2) == 0 ? below(40) : 0)};
+    if (below(2) == 0) filter.cluster = {{below(4), below(3), below(2)}};
+    for (uint32_t ranges = below(4); ranges > 0; --ranges) {
+      const uint32_t first = below(132);
+      filter.sms.push_back({first, first + below(20)});
+    }
+    const auto code = SelectionCode(filter);
+    if (code.empty()) continue;
+    for (int i = 0; i < 20; ++i) {
+      const Size cluster{1 + below(4), 1 + below(2), 1};
+      const Size grid{cluster[0] * (1 + below(9)), cluster[1] * (1 + below(5)), 1 + below(3)};
+      const Place place{.cta = {below(grid[0]), below(grid[1]), below(grid[2])},
+                        .grid = grid,
+                        .cluster = cluster,
+                        .sm = below(132)};
+      const bool on_sm =
+          filter.sms.empty() || std::ranges::any_of(filter.sms, [&](const ring::SmRange& range) {
+            return range.first <= place.sm && place.sm <= range.last;
+          });
+      const bool passes = on_sm && ring::Passes(filter, place.cta, grid, cluster);
+      passing += passes ? 1 : 0;
+      ASSERT_EQ(ResultOf(code, place), passes ? 0u : ring::kSinkBit >> 32);
+    }
+  }
+  EXPECT_GT(passing, 1000);
+}
+
+TEST(CtaSelection, MultiplesWithoutADivision) {
+  std::mt19937 random(3);
+  const auto is_multiple = [](uint32_t n, const Divisor& divisor) {
+    return std::rotr(n * divisor.inverse, static_cast<int>(divisor.shift)) <= divisor.most;
+  };
+  for (const uint32_t number : {1u, 2u, 3u, 6u, 7u, 8u, 12u, 1000u, 0x80000000u, ~0u}) {
+    const Divisor divisor = DivisorOf(number);
+    for (int i = 0; i < 2000; ++i) {
+      const uint32_t n = static_cast<uint32_t>(random());
+      ASSERT_EQ(is_multiple(n, divisor), n % number == 0) << n << " by " << number;
+      ASSERT_TRUE(is_multiple(n / number * number, divisor)) << n << " by " << number;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace iket::patch

@@ -1,0 +1,86 @@
+// selection.h: what a person wants to be recorded, as `iket profile` tells it to the processes that
+// it traces: which kernels, which of their CTAs, which launches.
+//
+// It travels as text in one environment variable, a line for each wish, so that a library preloaded
+// by hand takes the same:
+//
+//   kernel REGEX        extended regular expression, found anywhere in a kernel's name, mangled or
+//   not cluster X,Y,Z       the cluster at this place of the grid (without clusters: the CTA)
+//   cta-sample N        CTAs whose linear number is a multiple of N
+//   sm 0-3,7            CTAs on these SMs
+//   rule X,Y,Z|all TEXT the cluster of kernels whose mangled name is TEXT, or has it as a part:
+//                       the longest such TEXT counts
+//   launch A:B          launches [A, B) of recorded kernels, counted from 0 in each process
+//   window session      nothing until the program opens a window (iket/session.h)
+//   window nvtx NAME    only while an NVTX range of that name is open
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "ring/cta_filter.h"
+
+namespace iket::session {
+
+inline constexpr char kEnvSelection[] = "IKET_SELECTION";
+
+struct ClusterRule {
+  std::string part;                                // of the mangled name
+  std::optional<std::array<uint32_t, 3>> cluster;  // nothing: all clusters
+
+  bool operator==(const ClusterRule&) const = default;
+};
+
+struct Selection {
+  std::string kernels{};  // empty: all
+  ring::CtaFilter ctas{};
+  std::vector<ClusterRule> rules{};
+  uint64_t first_launch = 0;
+  uint64_t end_launch = UINT64_MAX;
+  bool by_program = false;  // recording begins when the program says so
+  std::string nvtx{};       // or in NVTX ranges of this name; empty: not
+
+  bool windowed() const {
+    return first_launch != 0 || end_launch != UINT64_MAX || by_program || !nvtx.empty();
+  }
+  bool operator==(const Selection&) const = default;
+};
+
+// The text of a selection; empty for one that wishes nothing.
+std::string Encode(const Selection& selection);
+// Errors (kUsage) name the line and what is wrong with it.
+Result<Selection> DecodeSelection(std::string_view untrusted);
+
+// The values of single wishes. Errors (kUsage) say what was expected.
+Result<std::array<uint32_t, 3>> ParseCluster(std::string_view text);  // "X,Y,Z", "X,Y" or "X"
+Result<uint32_t> ParseSample(std::string_view text);
+Result<std::vector<ring::SmRange>> ParseSms(std::string_view text);
+// "A:B", "A:" or ":B"; "A" is launch A alone.
+Result<std::pair<uint64_t, uint64_t>> ParseLaunches(std::string_view text);
+
+// Which kernels a selection wants.
+class KernelChooser {
+ public:
+  // Errors: kUsage (no regular expression). `selection` is copied.
+  static Result<KernelChooser> Make(const Selection& selection);
+  KernelChooser(KernelChooser&&) noexcept;
+  KernelChooser& operator=(KernelChooser&&) noexcept;
+  ~KernelChooser();
+
+  bool Wants(const std::string& mangled, const std::string& demangled) const;
+  ring::CtaFilter Ctas(std::string_view mangled) const;
+
+ private:
+  struct Pattern;
+  KernelChooser();
+  ring::CtaFilter ctas_;
+  std::vector<ClusterRule> rules_;
+  std::unique_ptr<Pattern> pattern_;  // null: all
+};
+
+}  // namespace iket::session

@@ -1,0 +1,141 @@
+"""What is selected is recorded, whole; the rest leaves nothing and runs as ever."""
+
+import glob
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+IKET = os.environ["IKET"]
+EXAMPLES = os.environ["IKET_EXAMPLES"]
+GRAPHS = os.environ["IKET_SIM_GRAPHS"]
+IMAGES = os.environ["IKET_SIM_APP_IMAGES"]
+SAXPY = os.path.join(EXAMPLES, "saxpy_driver_marked")
+LAUNCHES, CTAS, WARPS_PER_CTA = 5, 79, 8
+
+
+class Selection(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def run_iket(self, *arguments):
+        return subprocess.run([IKET, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120,
+                              check=False, text=True)
+
+    def profile(self, *options, program=(SAXPY, "--n", str(CTAS * 256), "--warmup", "1", "--iterations", "4")):
+        """What it says, and the report of its capture."""
+        done = self.run_iket("profile", "--device", "sim", "--export", "none", "-o", self.path("out"), *options,
+                             "--", *program)
+        self.assertRegex(done.stdout, r", ok\n$", done.stderr)
+        (capture,) = glob.glob(self.path("out/*.iketcap"))
+        report = self.run_iket("report", "--json", capture)
+        return done, json.loads(report.stdout) if report.returncode == 0 else None
+
+    def check(self, report, launches, ctas):
+        trust = report["trust"]
+        self.assertEqual((trust["launches"]["all"], trust["launches"]["complete"]), (launches, launches))
+        self.assertEqual(trust["warps"], launches * ctas * WARPS_PER_CTA)
+        self.assertEqual(trust["counters"]["records_lost"], 0)
+
+    def test_by_ctas(self):
+        for options, ctas in {
+            (): CTAS,
+            ("--cluster", "7"): 1,
+            ("--cta-sample", "3"): 27,
+            ("--cta-sample", "8"): 10,
+            ("--cta-sample", "2", "--cluster", "4,0,0"): 1,
+            ("--sm", "0-131"): CTAS,
+        }.items():
+            with self.subTest(options):
+                _, report = self.profile(*options)
+                self.check(report, LAUNCHES, ctas)
+
+    def test_by_sm(self):
+        _, report = self.profile("--sm", "0-9,20")
+        warps = report["trust"]["warps"]
+        self.assertTrue(0 < warps < LAUNCHES * CTAS * WARPS_PER_CTA)
+        self.check(report, LAUNCHES, warps / LAUNCHES / WARPS_PER_CTA)
+        capture = self.path("by_sm.trace.json")
+        (source,) = glob.glob(self.path("out/*.iketcap"))
+        self.assertEqual(self.run_iket("export", source, "-o", capture, "--format", "trace.json").returncode, 0)
+
+    def test_by_launches(self):
+        for window, launches in {"1:3": 2, "0:1": 1, "4": 1, "2:": 3, ":4": 4}.items():
+            with self.subTest(window):
+                done, report = self.profile("--launch", window)
+                self.check(report, launches, CTAS)
+                self.assertRegex(done.stderr, rf"and {LAUNCHES - launches} left out")
+
+    def test_by_kernel(self):
+        _, report = self.profile("--kernel", "^S[a-z]*y$")
+        self.check(report, LAUNCHES, CTAS)
+        done, report = self.profile("--kernel", "Gemm")
+        self.assertIsNone(report)
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("iket: nothing was recorded: --kernel 'Gemm' is found in no name of a kernel with marks; "
+                      "there are Saxpy\n", done.stderr)
+        self.assertRegex(done.stderr, r"kernels +0 traced, 1 left out, 0 refused")
+
+    def test_what_selects_nothing_says_so(self):
+        for options, why in {
+            ("--launch", "9:"): "5 launches were made, all outside of what --launch selects",
+            ("--paused",): "5 launches were made, all outside of what --paused selects",
+            ("--cluster", "999"): "no CTA that was launched is among those that were selected",
+        }.items():
+            with self.subTest(options):
+                done, report = self.profile(*options)
+                self.assertIsNone(report)
+                self.assertEqual(done.returncode, 4)
+                self.assertIn(f"iket: nothing was recorded: {why}\n", done.stderr)
+
+    def test_a_file_says_it(self):
+        for text, ctas in {
+            '{"cta-sample": 3, "kernel": "Saxpy"}': 27,
+            '{"clusters": {"Sax": [7, 0, 0], "S": "all"}}': 1,
+            '{"Saxpy": [78, 0, 0]}': 1,
+            '{"Saxpy": null}': CTAS,
+        }.items():
+            with self.subTest(text):
+                with open(self.path("wanted.json"), "w", encoding="utf-8") as file:
+                    file.write(text)
+                _, report = self.profile("--config", self.path("wanted.json"))
+                self.check(report, LAUNCHES, ctas)
+        _, report = self.profile("--config", self.path("wanted.json"), "--cluster", "5", "--cta-sample", "5")
+        self.check(report, LAUNCHES, 16)
+
+    def test_wrong_use(self):
+        with open(self.path("wrong.json"), "w", encoding="utf-8") as file:
+            file.write("[]")
+        for options, code, why in (
+            (("--kernel", "a("), 2, "--kernel: 'a(' is no regular expression"),
+            (("--launch", "3:1"), 2, "--launch: '3:1' is not of the form A:B with A below B"),
+            (("--sm", "1-"), 2, "--sm: '1-' is no list of SMs such as 0-3,7"),
+            (("--config", self.path("none.json")), 3, "No such file or directory"),
+            (("--config", self.path("wrong.json")), 3, "wrong.json: not a JSON object"),
+        ):
+            with self.subTest(options):
+                done = self.run_iket("profile", "--device", "sim", *options, "--", SAXPY)
+                self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+                self.assertIn(why, done.stderr)
+
+    def test_of_graphs(self):
+        """Each launch of a graph counts as one; its nodes record if it is inside."""
+        program = (GRAPHS, os.path.join(IMAGES, "marked.cubin"))
+        _, everything = self.profile(program=program)
+        done, report = self.profile("--launch", "5:12", program=program)
+        trust = report["trust"]["launches"]
+        # Launch 0 is of a kernel, those from 1 on are of a graph with two nodes.
+        self.assertEqual((trust["all"], trust["complete"], trust["by_graphs"]), (14, 14, 14), done.stderr)
+        _, report = self.profile("--cta-sample", "2", program=program)
+        self.assertEqual(report["trust"]["launches"], everything["trust"]["launches"])
+        self.assertLess(report["trust"]["warps"], everything["trust"]["warps"])
+
+
+if __name__ == "__main__":
+    unittest.main()
