@@ -13,8 +13,15 @@ import types
 import unittest
 from unittest import mock
 
+import cupy_raw
 import jax_ffi
 import marked
+import multiprocess
+import ranks
+import torch_extension
+import torch_graph
+import torch_profiler
+import triton_marks
 
 # Of jaxlib's header what the kernel needs to be compiled for the device.
 FFI_HEADER = """
@@ -113,6 +120,21 @@ class Frameworks(unittest.TestCase):
         summary = json.loads(done.stderr.splitlines()[-1])
         self.assertEqual((summary["records_lost"], summary["refused"]), (0, []))
         return summary["events_kept"], done.stdout
+
+    def test_numbers_of_the_table(self):
+        replays = 1 + torch_graph.REPLAYS * torch_graph.NODES
+        made = {"torch_extension.py": (torch_extension.LAUNCHES, torch_extension.EVENTS),
+                "torch_graph.py": (replays, torch_extension.EVENTS),
+                "torch_profiler.py": (1 + torch_profiler.ROUNDS, torch_extension.EVENTS),
+                "triton_marks.py": (triton_marks.LAUNCHES, triton_marks.EVENTS),
+                "jax_ffi.py": (jax_ffi.CALLS * jax_ffi.CALLS_OF_FUNCTION, jax_ffi.EVENTS),
+                "cupy_raw.py": (cupy_raw.STREAMS * cupy_raw.LAUNCHES, marked.EVENTS),
+                "multiprocess.py": (2 * multiprocess.CHILDREN * multiprocess.LAUNCHES, marked.EVENTS),
+                "ranks.sh": (2 * ranks.LAUNCHES, torch_extension.EVENTS)}
+        with open(os.path.join(os.path.dirname(os.path.realpath(__file__)), "README.md"), encoding="utf-8") as file:
+            rows = [[cell.strip(" `\n") for cell in line.split("|")] for line in file if line.startswith("| `")]
+        said = {row[1]: (int(row[4]), int(row[5].replace(",", ""))) for row in rows}
+        self.assertEqual(said, {name: (launches, launches * events) for name, (launches, events) in made.items()})
 
     def test_source_for_nvrtc(self):
         cubin = self.cubin(self.write("run.cu", marked.SOURCE), *marked.nvrtc_options())

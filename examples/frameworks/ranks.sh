@@ -13,7 +13,8 @@ python3 -c "import torch" 2>/dev/null || {
   echo "no Python module torch"
   exit 77
 }
-export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
-# torchrun's own name is not always on PATH.
-exec python3 -m torch.distributed.run --standalone --nproc-per-node=2 --no-python \
+# All of it is on this machine, whose name need not resolve.
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} GLOO_SOCKET_IFNAME=${GLOO_SOCKET_IFNAME:-lo}
+# That is torchrun, whose own name is not always on PATH.
+exec python3 -m torch.distributed.run --standalone --local-addr=127.0.0.1 --nproc-per-node=2 --no-python \
   "$@" python3 "$here/ranks.py"
