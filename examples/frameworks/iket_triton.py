@@ -13,10 +13,10 @@
 Each is inline PTX on scalars, which Triton gives to every warp once, and says that it has side effects, so that
 it stays, and stays in order. The text is the placeholder of docs/placeholder.md: the declaration of the event is
 a variable inside its braces, so that nothing has to stand at the top of Triton's PTX, and no hook is needed.
-Names are constants of the kernel. For compute capability 8.0 and later; iket records on 9.0.
+Names are constants of the kernel. The text is that for compute capability 9.0 and later (%cluster_ctarank).
 
-Run without `iket profile` a mark costs a few cycles. $IKET_TRITON=0 leaves all of them out; Triton keeps the
-two builds apart in its cache.
+Run without `iket profile` a mark reads the clock and writes nothing. With $IKET_TRITON=0, as on an older GPU, there
+are none; Triton keeps the two builds apart in its cache. Tried with Triton 3.6.
 """
 
 import os
