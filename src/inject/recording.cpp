@@ -1,6 +1,8 @@
 #include "inject/recording.h"
 
 #include <atomic>
+#include <cstddef>
+#include <new>
 
 #include "inject/contexts.h"
 #include "inject/say.h"
@@ -32,7 +34,8 @@ struct Windows {
   }
 };
 Windows& Get() noexcept {
-  static auto* const kWindows = new Windows;
+  alignas(Windows) static std::byte storage[sizeof(Windows)];
+  static auto* const kWindows = new (storage) Windows;  // never destroyed, and made without memory
   return *kWindows;
 }
 

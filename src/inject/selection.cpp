@@ -1,6 +1,8 @@
 #include "inject/selection.h"
 
+#include <cstddef>
 #include <cstdlib>
+#include <new>
 #include <optional>
 
 #include "capture/demangle.h"
@@ -23,10 +25,11 @@ Result<State> Read() {
   return State{.selection = std::move(*selection), .chooser = std::move(*chooser)};
 }
 
-// Never destroyed: hooks may run until the end.
+// Never destroyed, since hooks may run until the end, and made without memory that may lack.
 const State& Get() noexcept {
+  alignas(State) static std::byte storage[sizeof(State)];
   static const State* const kState = [] {
-    auto* state = new State;
+    auto* state = new (storage) State;
     try {
       if (auto read = Read()) {
         *state = std::move(*read);

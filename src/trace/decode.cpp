@@ -351,9 +351,10 @@ class Decoding {
       }
     }
     for (Launch& launch : model_.launches) {
-      if (IsBySm(launch) && launch.lost_at_most == 0 && launch.warps_suspect == 0 &&
-          launch.warps_begun == launch.warp_count && launch.warps_ended == launch.warp_count) {
-        launch.completeness = Completeness::kComplete;
+      if (IsBySm(launch)) {
+        const bool whole = launch.warps_suspect == 0 && launch.warps_begun == launch.warp_count &&
+                           launch.warps_ended == launch.warp_count && LostNothing(launch.context);
+        launch.completeness = whole ? Completeness::kComplete : Completeness::kPartial;
         continue;
       }
       const uint64_t expected = launch.warps_expected;
@@ -366,15 +367,16 @@ class Decoding {
     }
   }
 
-  // How many warps such a launch must have left, nobody knows; where nothing of its context was
-  // lost, those are there.
+  // How many warps such a launch must have left, nobody knows: it is complete if they all are whole
+  // and nothing of its context was lost.
   bool IsBySm(const Launch& launch) const {
     if (launch.kernel == kNoRow) return false;
     const capture::KernelFilter* filter = facts_.FindFilter(facts_.kernels[launch.kernel].index);
-    if (filter == nullptr || !filter->by_sm) return false;
+    return filter != nullptr && filter->by_sm;
+  }
+  bool LostNothing(uint32_t context) const {
     for (uint32_t ring = 0; ring < model_.rings.size(); ++ring) {
-      if (model_.rings.context[ring] == launch.context && model_.rings.lost[ring] != 0)
-        return false;
+      if (model_.rings.context[ring] == context && model_.rings.lost[ring] != 0) return false;
     }
     return true;
   }

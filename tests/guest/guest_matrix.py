@@ -80,7 +80,7 @@ def read_rows(path, folder):
     return guests
 
 
-def execute(command, folder, name, environment):
+def execute(command, folder, name, environment, limit=LIMIT_SECONDS):
     """Runs in a folder of its own, until all have gone that hold its output: a supervisor may die before
     its program. What lasts too long is killed with all its children."""
     os.makedirs(folder, exist_ok=True)
@@ -88,7 +88,7 @@ def execute(command, folder, name, environment):
                                stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                                start_new_session=True)
     try:
-        output, errors = process.communicate(timeout=LIMIT_SECONDS)
+        output, errors = process.communicate(timeout=limit)
         code = process.returncode
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)

@@ -1,4 +1,5 @@
-"""Graphs on the software device: every replay is a launch of its own, with graph, node and number."""
+"""Graphs: every replay is a launch of its own, with graph, node and number. On the software device, or on a GPU
+with IKET_TEST_DEVICE=gpu."""
 
 import glob
 import json
@@ -10,6 +11,7 @@ import unittest
 IKET = os.environ["IKET"]
 GRAPHS = os.environ["IKET_SIM_GRAPHS"]
 IMAGES = os.environ["IKET_SIM_APP_IMAGES"]
+DEVICE = os.environ.get("IKET_TEST_DEVICE", "sim")
 
 # What graphs.cpp does: for each graph its nodes, {number: CTAs}, and how often it is launched so.
 CAPTURED = {0: 2, 1: 3}
@@ -42,7 +44,7 @@ class Graphs(unittest.TestCase):
         return done.stdout
 
     def profile(self, *how, options=()):
-        self.run_iket("profile", "--device", "sim", "-o", self.output, *options, "--", GRAPHS,
+        self.run_iket("profile", "--device", DEVICE, "-o", self.output, *options, "--", GRAPHS,
                       os.path.join(IMAGES, "marked.cubin"), *how)
         (capture,) = glob.glob(os.path.join(self.output, "*.iketcap"))
         trace = os.path.join(self.output, "replays.trace.json")

@@ -1,6 +1,6 @@
 """A PyTorch extension with marks: an RMS norm, compiled by load_inline, traced warp by warp.
 
-    iket profile -- python3 torch_load_inline.py
+    iket profile -- python3 torch_extension.py
 
 load_inline calls nvcc with what `iket config --cflags --enable` says; $IKET names the program if it is not
 on PATH. The kernel is launched from a plain C function through ctypes, without PyTorch's headers, so that
@@ -10,12 +10,13 @@ Ends with 1 if the result is wrong, with 77 if something is missing to build it.
 """
 
 import argparse
+import contextlib
 import ctypes
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
+
+import marked
 
 SOURCE = r"""
 #include <iket/iket.cuh>
@@ -54,27 +55,19 @@ extern "C" int rms_norm(const float* x, const float* weight, float* y, int rows,
 ROWS, COLUMNS, THREADS, EPSILON, LAUNCHES = 512, 4096, 256, 1e-6, 3
 # Three ranges a warp; the loops have the same trip count in all lanes.
 EVENTS_PER_WARP = 6
+EVENTS = ROWS * (THREADS // 32) * EVENTS_PER_WARP  # of a launch
 
 
-def iket_cflags():
-    """One string, quoted for the shell that PyTorch's ninja hands it to."""
-    iket = os.environ.get("IKET", "iket")
-    try:
-        return subprocess.run([iket, "config", "--cflags", "--enable"], stdout=subprocess.PIPE,
-                              check=True, text=True).stdout.strip()
-    except FileNotFoundError:
-        sys.exit(f"no program {iket}: put iket's bin folder on PATH, or set IKET")
-
-
-def what_is_missing():
+def need():
+    """Ends with 77 if something is missing to build it."""
+    marked.need("torch")
     from torch.utils import cpp_extension
 
     if cpp_extension.CUDA_HOME is None:
-        return "no CUDA toolkit: set CUDA_HOME to one that has bin/nvcc"
+        marked.cannot_run("no CUDA toolkit: set CUDA_HOME to one that has bin/nvcc")
     for program in ("ninja", os.environ.get("CXX", "c++")):
         if shutil.which(program) is None:
-            return f"no {program} on PATH"
-    return ""
+            marked.cannot_run(f"no {program} on PATH")
 
 
 def build(folder):
@@ -85,7 +78,7 @@ def build(folder):
     # PyTorch adds this by itself, but not where it finds "arch" anywhere in our flags, as in a path.
     arch = "-arch=sm_{}{}".format(*torch.cuda.get_device_capability())
     path = load_inline(name="iket_rms_norm", cpp_sources="", cuda_sources=SOURCE,
-                       extra_cuda_cflags=["-O3", "-std=c++20", arch, iket_cflags()],
+                       extra_cuda_cflags=["-O3", "-std=c++20", arch, marked.iket_cflags()],
                        is_python_module=False, no_implicit_headers=True, build_directory=folder)
     library = ctypes.CDLL(path)
     pointer = ctypes.c_void_p
@@ -94,24 +87,37 @@ def build(folder):
     return library
 
 
-def run(library):
+def library(folder=None):
+    need()
+    return build(folder)
+
+
+def arrays():
+    """The input, the weight, and room for the result."""
     import torch
 
     torch.manual_seed(1)
     x = torch.randn(ROWS, COLUMNS, device="cuda")
-    weight = torch.randn(COLUMNS, device="cuda")
-    y = torch.empty_like(x)
-    for _ in range(LAUNCHES):
-        error = library.rms_norm(x.data_ptr(), weight.data_ptr(), y.data_ptr(), ROWS, COLUMNS,
-                                 EPSILON, torch.cuda.current_stream().cuda_stream)
-        if error != 0:
-            sys.exit(f"the launch failed: CUDA error {error}")
+    return x, torch.randn(COLUMNS, device="cuda"), torch.zeros_like(x)
+
+
+def launch(built, x, weight, y):
+    """Into the current stream of PyTorch."""
+    import torch
+
+    error = built.rms_norm(x.data_ptr(), weight.data_ptr(), y.data_ptr(), ROWS, COLUMNS, EPSILON,
+                           torch.cuda.current_stream().cuda_stream)
+    if error != 0:
+        marked.wrong(f"the launch failed: CUDA error {error}")
+
+
+def check(x, weight, y):
+    import torch
+
     exact = x.double()
     exact = exact * torch.rsqrt(exact.square().mean(-1, keepdim=True) + EPSILON) * weight.double()
     if not torch.allclose(y.double(), exact, rtol=1e-5, atol=1e-6):
-        sys.exit(f"wrong: off by up to {float((y.double() - exact).abs().max())}")
-    events = LAUNCHES * ROWS * (THREADS // 32) * EVENTS_PER_WARP
-    print(f"ok: {LAUNCHES} launches of {ROWS} CTAs; under iket profile that is {events} events")
+        marked.wrong(f"off by up to {float((y.double() - exact).abs().max())}")
 
 
 def main():
@@ -120,15 +126,13 @@ def main():
                         help="build in a new folder, which goes at the end, instead of in that of PyTorch's "
                              "extensions ($TORCH_EXTENSIONS_DIR)")
     options = parser.parse_args()
-    missing = what_is_missing()
-    if missing:
-        print(missing)
-        sys.exit(77)
-    if not options.fresh:
-        run(build(None))
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        run(build(folder))
+    with tempfile.TemporaryDirectory() if options.fresh else contextlib.nullcontext() as folder:
+        built = library(folder)
+        x, weight, y = arrays()
+        for _ in range(LAUNCHES):
+            launch(built, x, weight, y)
+        check(x, weight, y)
+    marked.ok(LAUNCHES, LAUNCHES * EVENTS)
 
 
 if __name__ == "__main__":

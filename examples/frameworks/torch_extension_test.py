@@ -3,7 +3,6 @@ kernel, on the software device, computes an RMS norm and makes the events that t
 
 import array
 import ctypes
-import importlib.util
 import json
 import os
 import shlex
@@ -12,15 +11,10 @@ import sys
 import tempfile
 import unittest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+import marked
+import torch_extension as example
 
-
-def example():
-    spec = importlib.util.spec_from_file_location("example",
-                                                  os.path.join(HERE, "torch_load_inline.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+HERE = os.path.dirname(os.path.realpath(__file__))
 
 
 def run(*command):
@@ -31,7 +25,7 @@ def run(*command):
     return done
 
 
-class TorchLoadInline(unittest.TestCase):
+class TorchExtension(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -41,7 +35,7 @@ class TorchLoadInline(unittest.TestCase):
     def compile(self, cflags):
         source, cubin = (os.path.join(self.folder, name) for name in ("cuda.cu", "cuda.cubin"))
         with open(source, "w", encoding="utf-8") as file:
-            file.write(example().SOURCE)
+            file.write(example.SOURCE)
         # By a shell, as ninja does it.
         run("sh", "-c", f"{shlex.quote(os.environ['NVCC'])} -O3 -std=c++20 -arch=sm_90 {cflags} -cubin "
                         f"-o {shlex.quote(cubin)} {shlex.quote(source)}")
@@ -49,35 +43,33 @@ class TorchLoadInline(unittest.TestCase):
 
     def test_marks(self):
         (image,) = json.loads(run(self.iket, "info", "--json",
-                                  self.compile(example().iket_cflags())).stdout)["images"]
+                                  self.compile(marked.iket_cflags())).stdout)["images"]
         self.assertEqual({mark["name"] for mark in image["declarations"]}, {"squares", "wait", "scale"})
         (kernel,) = image["functions"]
         self.assertEqual((kernel["name"], kernel["refusal"]), ("RmsNorm", ""))
-        self.assertEqual(len(kernel["sites"]), example().EVENTS_PER_WARP)
+        self.assertEqual(len(kernel["sites"]), example.EVENTS_PER_WARP)
 
     def test_result_and_events(self):
-        cubin = self.compile(example().iket_cflags())
+        cubin = self.compile(marked.iket_cflags())
         done = run(self.iket, "profile", "--device", "sim", "--json", "--export", "none", "-o",
                    os.path.join(self.folder, "out"), "--", sys.executable, __file__, "guest", cubin)
         self.assertEqual(done.stdout, "ok\n")
         summary = json.loads(done.stderr.splitlines()[-1])
-        warps = GUEST_ROWS * example().THREADS // 32
-        self.assertEqual(summary["events_kept"], warps * example().EVENTS_PER_WARP)
+        warps = GUEST_ROWS * example.THREADS // 32
+        self.assertEqual(summary["events_kept"], warps * example.EVENTS_PER_WARP)
         self.assertEqual((summary["records_lost"], summary["refused"]), (0, []))
 
     def test_the_guest_of_the_matrix_has_its_events(self):
-        module = example()
-        events = module.LAUNCHES * module.ROWS * module.THREADS // 32 * module.EVENTS_PER_WARP
+        events = example.LAUNCHES * example.EVENTS
         with open(os.path.join(HERE, "../../tests/guest/programs.txt"), encoding="utf-8") as rows:
             (row,) = [line.split("|") for line in rows if line.startswith("torch_load_inline ")]
         self.assertEqual(int(row[2]), events)
 
     def test_without_iket_it_says_what_to_do(self):
-        module = example()
         os.environ["IKET"] = os.path.join(self.folder, "iket")
         self.addCleanup(os.environ.__setitem__, "IKET", self.iket)
         with self.assertRaisesRegex(SystemExit, "put iket's bin folder on PATH, or set IKET"):
-            module.iket_cflags()
+            marked.iket_cflags()
 
 
 GUEST_ROWS, GUEST_COLUMNS = 4, 1024
@@ -110,10 +102,10 @@ def guest(cubin):
         call("cuMemAlloc_v2", ctypes.byref(place), size)
         call("cuMemcpyHtoD_v2", place, values.tobytes(), size)
         places.append(place)
-    epsilon = example().EPSILON
+    epsilon = example.EPSILON
     arguments = [*places, ctypes.c_int(GUEST_COLUMNS), ctypes.c_float(epsilon)]
     pointers = (ctypes.c_void_p * 5)(*(ctypes.addressof(argument) for argument in arguments))
-    call("cuLaunchKernel", kernel, GUEST_ROWS, 1, 1, example().THREADS, 1, 1, 0, None, pointers, None)
+    call("cuLaunchKernel", kernel, GUEST_ROWS, 1, 1, example.THREADS, 1, 1, 0, None, pointers, None)
     call("cuCtxSynchronize")
     out = ctypes.create_string_buffer(4 * count)
     call("cuMemcpyDtoH_v2", out, places[2], ctypes.c_size_t(4 * count))
