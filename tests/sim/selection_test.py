@@ -1,4 +1,5 @@
-"""What is selected is recorded, whole; the rest leaves nothing and runs as ever."""
+"""What is selected is recorded, whole; the rest leaves nothing and runs as ever. On the software device, or on a GPU
+with IKET_TEST_DEVICE=gpu."""
 
 import glob
 import json
@@ -11,6 +12,7 @@ IKET = os.environ["IKET"]
 EXAMPLES = os.environ["IKET_EXAMPLES"]
 GRAPHS = os.environ["IKET_SIM_GRAPHS"]
 IMAGES = os.environ["IKET_SIM_APP_IMAGES"]
+DEVICE = os.environ.get("IKET_TEST_DEVICE", "sim")
 SAXPY = os.path.join(EXAMPLES, "saxpy_driver_marked")
 LAUNCHES, CTAS, WARPS_PER_CTA = 5, 79, 8
 
@@ -30,7 +32,7 @@ class Selection(unittest.TestCase):
 
     def profile(self, *options, program=(SAXPY, "--n", str(CTAS * 256), "--warmup", "1", "--iterations", "4")):
         """What it says, and the report of its capture."""
-        done = self.run_iket("profile", "--device", "sim", "--export", "none", "-o", self.path("out"), *options,
+        done = self.run_iket("profile", "--device", DEVICE, "--export", "none", "-o", self.path("out"), *options,
                              "--", *program)
         self.assertRegex(done.stdout, r", ok\n$", done.stderr)
         (capture,) = glob.glob(self.path("out/*.iketcap"))
@@ -120,7 +122,7 @@ class Selection(unittest.TestCase):
             (("--config", self.path("wrong.json")), 3, "wrong.json: not a JSON object"),
         ):
             with self.subTest(options):
-                done = self.run_iket("profile", "--device", "sim", *options, "--", SAXPY)
+                done = self.run_iket("profile", "--device", DEVICE, *options, "--", SAXPY)
                 self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
                 self.assertIn(why, done.stderr)
 
