@@ -333,6 +333,7 @@ void Forget(const Gone& gone) {
 
 template <typename Handle>
 void Remove(Handle LoadedImage::* member, Handle handle) {
+  ForgetPlainKernels();
   if (g_generation.load() == 0 || handle == nullptr) return;
   const std::lock_guard lock(g_mutex);
   Forget([&](const LoadedImage& image) { return image.*member == handle; });
@@ -458,6 +459,7 @@ void PointImages() noexcept {
 }
 
 void ContextEnds(CUcontext context) noexcept {
+  ForgetPlainKernels();
   if (g_generation.load() == 0) return;
   try {
     const std::lock_guard lock(g_mutex);
@@ -471,6 +473,7 @@ void ContextEnds(CUcontext context) noexcept {
 }
 
 void DeviceContextEnds(CUdevice device) noexcept {
+  ForgetPlainKernels();
   if (g_generation.load() == 0) return;
   try {
     const std::lock_guard lock(g_mutex);

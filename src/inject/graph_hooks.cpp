@@ -2,6 +2,7 @@
 #include "inject/graph_hooks.h"
 
 #include "inject/graphs.h"
+#include "inject/launches.h"
 #include "inject/real_function.h"
 
 using namespace iket::inject;  // NOLINT: the functions below are C functions of the global
@@ -34,6 +35,30 @@ extern "C" {
 IKET_GRAPH_INSTANTIATE(cuGraphInstantiate)
 IKET_GRAPH_INSTANTIATE(cuGraphInstantiate_v2)
 #undef IKET_GRAPH_INSTANTIATE
+
+// Before the call: another thread may launch into the stream as soon as it is captured.
+#define IKET_BEGIN_CAPTURE(name, parameters, arguments) \
+  CUresult name parameters {                            \
+    static const auto real = IKET_REAL(name);           \
+    if (real == nullptr) return kMissing;               \
+    CaptureBegins();                                    \
+    return real arguments;                              \
+  }
+IKET_BEGIN_CAPTURE(cuStreamBeginCapture, (CUstream stream), (stream))
+IKET_BEGIN_CAPTURE(cuStreamBeginCapture_ptsz, (CUstream stream), (stream))
+IKET_BEGIN_CAPTURE(cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode),
+                   (stream, mode))
+IKET_BEGIN_CAPTURE(cuStreamBeginCapture_v2_ptsz, (CUstream stream, CUstreamCaptureMode mode),
+                   (stream, mode))
+#define IKET_BEGIN_CAPTURE_TO_GRAPH(name)                                                    \
+  IKET_BEGIN_CAPTURE(name,                                                                   \
+                     (CUstream stream, CUgraph graph, const CUgraphNode* nodes,              \
+                      const CUgraphEdgeData* edges, size_t count, CUstreamCaptureMode mode), \
+                     (stream, graph, nodes, edges, count, mode))
+IKET_BEGIN_CAPTURE_TO_GRAPH(cuStreamBeginCaptureToGraph)
+IKET_BEGIN_CAPTURE_TO_GRAPH(cuStreamBeginCaptureToGraph_ptsz)
+#undef IKET_BEGIN_CAPTURE_TO_GRAPH
+#undef IKET_BEGIN_CAPTURE
 
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long options) {
   const auto real = IKET_REAL(cuGraphInstantiateWithFlags);

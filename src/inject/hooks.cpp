@@ -53,6 +53,17 @@ CUresult LoadPatched(const std::shared_ptr<PatchedImage>& patched, const Load& l
   return second;
 }
 
+// A handle that the driver gave out for a kernel of this name in `code`, a library or module.
+template <typename Code>
+void Remember(const void* handle, Code code, const char* name) noexcept {
+  uint32_t number = 0;
+  if (FindKernel(code, name, &number)) {
+    RememberKernel(handle, number);
+  } else {
+    RememberPlainKernel(handle);
+  }
+}
+
 LaunchShape ShapeOf(std::string_view called, const CUlaunchConfig* config) noexcept {
   LaunchShape shape;
   if (config == nullptr) return shape;
@@ -212,10 +223,7 @@ CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* 
   const auto real = IKET_REAL(cuModuleGetFunction);
   if (real == nullptr) return kMissing;
   const CUresult result = real(function, module, name);
-  uint32_t number = 0;
-  if (result == CUDA_SUCCESS && FindKernel(module, name, &number)) {
-    RememberKernel(*function, number);
-  }
+  if (result == CUDA_SUCCESS) Remember(*function, module, name);
   return result;
 }
 
@@ -223,10 +231,7 @@ CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* nam
   const auto real = IKET_REAL(cuLibraryGetKernel);
   if (real == nullptr) return kMissing;
   const CUresult result = real(kernel, library, name);
-  uint32_t number = 0;
-  if (result == CUDA_SUCCESS && FindKernel(library, name, &number)) {
-    RememberKernel(*kernel, number);
-  }
+  if (result == CUDA_SUCCESS) Remember(*kernel, library, name);
   return result;
 }
 
@@ -234,8 +239,7 @@ CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
   const auto real = IKET_REAL(cuKernelGetFunction);
   if (real == nullptr) return kMissing;
   const CUresult result = real(function, kernel);
-  uint32_t number = 0;
-  if (result == CUDA_SUCCESS && LookUpKernel(kernel, &number)) RememberKernel(*function, number);
+  if (result == CUDA_SUCCESS) RememberAs(*function, kernel);
   return result;
 }
 
@@ -373,6 +377,12 @@ const Hook kHooks[] = {
     IKET_HOOK(cuLaunchKernelEx, cuLaunchKernelEx_ptsz, 11060, true),
     IKET_HOOK(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel, 9000, false),
     IKET_HOOK(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz, 9000, true),
+    IKET_HOOK(cuStreamBeginCapture, cuStreamBeginCapture, 10000, false),
+    IKET_HOOK(cuStreamBeginCapture, cuStreamBeginCapture_ptsz, 10000, true),
+    IKET_HOOK(cuStreamBeginCapture, cuStreamBeginCapture_v2, 10010, false),
+    IKET_HOOK(cuStreamBeginCapture, cuStreamBeginCapture_v2_ptsz, 10010, true),
+    IKET_HOOK(cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph, 12030, false),
+    IKET_HOOK(cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph_ptsz, 12030, true),
     IKET_HOOK(cuGraphInstantiate, cuGraphInstantiate, 10000, false),
     IKET_HOOK(cuGraphInstantiate, cuGraphInstantiate_v2, 11000, false),
     IKET_HOOK(cuGraphInstantiate, cuGraphInstantiateWithFlags, 12000, false),

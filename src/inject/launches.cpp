@@ -23,14 +23,56 @@ std::atomic<uint32_t> g_used{0};
 std::mutex g_writers;
 
 constexpr uint32_t kForgotten = ~0u;
+// Of kernels that are not traced, and below it when that was found out.
+constexpr uint32_t kPlain = 1u << 31;
+static_assert(ring::kMaxKernels < kPlain);
+// The table is for traced kernels first.
+constexpr uint32_t kMostWithPlain = kSlots / 4, kMost = kSlots / 2;
+std::atomic<uint32_t> g_unloads{0};
+
+std::atomic<bool> g_captures{false};
+
+uint32_t PlainNow() { return kPlain | g_unloads.load(std::memory_order_acquire) % (kPlain - 1); }
 
 uint32_t FirstSlot(const void* handle) {
   const auto bits = reinterpret_cast<uintptr_t>(handle);
   return static_cast<uint32_t>((bits >> 4) * 0x9e3779b97f4a7c15u >> 50) % kSlots;
 }
 
+// What is known of a handle; kForgotten if nothing.
+uint32_t Find(const void* handle) noexcept {
+  if (handle == nullptr || g_used.load(std::memory_order_acquire) == 0) return kForgotten;
+  for (uint32_t i = FirstSlot(handle);; i = (i + 1) % kSlots) {
+    const Slot& slot = g_slots[i];
+    const void* key = slot.handle.load(std::memory_order_acquire);
+    if (key == nullptr) return kForgotten;
+    if (key == handle) return slot.number.load(std::memory_order_acquire);
+  }
+}
+
+// False: there is no room.
+bool Store(const void* handle, uint32_t number, uint32_t most) noexcept {
+  if (handle == nullptr) return true;
+  const std::lock_guard lock(g_writers);
+  for (uint32_t i = FirstSlot(handle);; i = (i + 1) % kSlots) {
+    Slot& slot = g_slots[i];
+    const void* key = slot.handle.load(std::memory_order_relaxed);
+    if (key == handle) {
+      slot.number.store(number, std::memory_order_release);
+      return true;
+    }
+    if (key != nullptr) continue;
+    if (g_used.load(std::memory_order_relaxed) >= most) return false;
+    slot.number.store(number, std::memory_order_relaxed);
+    slot.handle.store(handle, std::memory_order_release);
+    g_used.fetch_add(1, std::memory_order_release);
+    return true;
+  }
+}
+
 // True if what goes into the stream is captured into a graph and does not run.
 bool IsCapturing(CUstream stream) noexcept {
+  if (!g_captures.load(std::memory_order_acquire)) return false;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   return Real().StreamIsCapturing != nullptr &&
          Real().StreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
@@ -40,26 +82,24 @@ bool IsCapturing(CUstream stream) noexcept {
 }  // namespace
 
 void RememberKernel(const void* handle, uint32_t number) noexcept {
-  if (handle == nullptr) return;
-  const std::lock_guard lock(g_writers);
-  for (uint32_t i = FirstSlot(handle);; i = (i + 1) % kSlots) {
-    Slot& slot = g_slots[i];
-    const void* key = slot.handle.load(std::memory_order_relaxed);
-    if (key == handle) {
-      slot.number.store(number, std::memory_order_release);
-      return;
-    }
-    if (key != nullptr) continue;
-    if (g_used.load(std::memory_order_relaxed) >= kSlots / 2) {
-      Say("too many kernel handles; further launches are recorded but not logged");
-      return;
-    }
-    slot.number.store(number, std::memory_order_relaxed);
-    slot.handle.store(handle, std::memory_order_release);
-    g_used.fetch_add(1, std::memory_order_release);
-    return;
+  if (Store(handle, number, kMost)) return;
+  Say("too many kernel handles; further launches are recorded but not logged");
+}
+
+void RememberPlainKernel(const void* handle) noexcept { Store(handle, PlainNow(), kMostWithPlain); }
+
+void ForgetPlainKernels() noexcept { g_unloads.fetch_add(1); }
+
+void RememberAs(const void* handle, const void* known) noexcept {
+  const uint32_t number = Find(known);
+  if (number == PlainNow()) {
+    RememberPlainKernel(handle);
+  } else if (number < kPlain) {
+    RememberKernel(handle, number);
   }
 }
+
+void CaptureBegins() noexcept { g_captures.store(true, std::memory_order_release); }
 
 void ForgetKernel(uint32_t number) noexcept {
   const std::lock_guard lock(g_writers);
@@ -71,21 +111,16 @@ void ForgetKernel(uint32_t number) noexcept {
 }
 
 bool LookUpKernel(const void* handle, uint32_t* number) noexcept {
-  if (handle == nullptr || g_used.load(std::memory_order_acquire) == 0) return false;
-  for (uint32_t i = FirstSlot(handle);; i = (i + 1) % kSlots) {
-    const Slot& slot = g_slots[i];
-    const void* key = slot.handle.load(std::memory_order_acquire);
-    if (key == nullptr) return false;
-    if (key != handle) continue;
-    *number = slot.number.load(std::memory_order_acquire);
-    return *number != kForgotten;
-  }
+  *number = Find(handle);
+  return *number < kPlain;
 }
 
 Launching BeforeLaunch(const void* handle, const LaunchShape& shape) noexcept {
+  const uint32_t number = Find(handle);
+  if (number == PlainNow()) return {};
+  // Also of what is not known: it may be a traced kernel by a handle that no hook has seen.
   const Arming arming = ArmCurrentContext();
-  uint32_t number = 0;
-  if (!LookUpKernel(handle, &number)) return {};
+  if (number >= kPlain) return {};
   if (arming.result != CUDA_SUCCESS) {
     if (arming.result == CUDA_ERROR_OUT_OF_MEMORY) {
       Say("a launch fails with CUDA_ERROR_OUT_OF_MEMORY: its kernel records, and has nowhere to");

@@ -1,8 +1,9 @@
 // launches.h: which handles are traced kernels, and the log of their launches.
 //
-// Launching is the hot path of other people's programs. A launch of a kernel that is not traced
-// costs here two atomic loads, a thread-local comparison and one probe of a hash table: no lock, no
-// system call, no allocation. One that is traced asks the driver whether its stream is captured.
+// Launching is the hot path of other people's programs. A launch of a kernel that is known not to
+// be traced costs here one probe of a hash table: no lock, no call, no allocation. One that is
+// traced asks the driver for its context and the system for the time, and, in programs that capture
+// streams, the driver whether its stream is.
 #pragma once
 
 #include <cuda.h>
@@ -19,6 +20,15 @@ namespace iket::inject {
 // others.
 void RememberKernel(const void* handle, uint32_t number) noexcept;
 void ForgetKernel(uint32_t number) noexcept;
+// The same of one that is not traced: launches of it have nothing to wait for.
+void RememberPlainKernel(const void* handle) noexcept;
+// Code was unloaded: its handles may come back as those of traced kernels.
+void ForgetPlainKernels() noexcept;
+// `handle` is another one of the kernel that `known` is a handle of.
+void RememberAs(const void* handle, const void* known) noexcept;
+
+// A stream is about to be captured: from now on each launch is asked whether it runs.
+void CaptureBegins() noexcept;
 
 // True if `handle` is a traced kernel.
 bool LookUpKernel(const void* handle, uint32_t* number) noexcept;

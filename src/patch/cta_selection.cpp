@@ -19,6 +19,8 @@ constexpr uint8_t kLeftOut = 1, kOffTheSms = 2;  // predicates
 constexpr uint8_t kLoads = 0;                    // scoreboard
 // Nobody measures these: one after the other, each when the one before it is done.
 constexpr uint8_t kToRegister = 6, kToPredicate = 13;
+// A scoreboard is set a cycle after its instruction: who waits for it must not be next.
+constexpr uint8_t kToScoreboard = 2;
 constexpr uint8_t kTrue = sass::kPredicateTrue, kZero = sass::kRegisterZero;
 
 class Code {
@@ -40,10 +42,10 @@ class Code {
  private:
   void Add(const Instruction& instruction) { code_.push_back(instruction); }
   void Read(uint8_t to, SR place) {
-    Add(sass::S2r(to, place, {.stall = 1, .write_barrier = kLoads}));
+    Add(sass::S2r(to, place, {.stall = kToScoreboard, .write_barrier = kLoads}));
   }
   void Load(uint8_t to, uint32_t constant) {
-    Add(sass::Ldc(to, 0, constant, {.stall = 1, .write_barrier = kLoads}));
+    Add(sass::Ldc(to, 0, constant, {.stall = kToScoreboard, .write_barrier = kLoads}));
   }
 
   // CTAs of cluster c have numbers of [c * size, c * size + size) in each axis.

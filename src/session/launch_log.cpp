@@ -41,6 +41,11 @@ constexpr size_t FileBytes(uint64_t entries) {
   return kHeaderBytes + entries * sizeof(LaunchEntry);
 }
 
+// Where the page begins that an entry is on.
+constexpr size_t PageStart(uint64_t entry) { return FileBytes(entry) / 4096 * 4096; }
+// MADV_POPULATE_WRITE, which older headers do not know, nor older kernels.
+constexpr int kPopulateWrite = 23;
+
 }  // namespace
 
 LaunchLog::LaunchLog() = default;
@@ -120,6 +125,9 @@ bool LaunchLog::Grow(uint64_t index) {
       growth_->failed = true;
       return false;
     }
+    // All at once costs a tenth of one page after the other, when a launch meets it.
+    static_cast<void>(madvise(reinterpret_cast<std::byte*>(header_) + PageStart(entries),
+                              PageStart(more) - PageStart(entries), kPopulateWrite));
     entries = more;
     growth_->entries.store(entries, std::memory_order_release);
   }
