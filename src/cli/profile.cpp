@@ -138,6 +138,10 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
                                        "do not run on the software device"
                                      : "?";
     }
+    if (!selection->warps.empty()) {
+      why += fmt::format("; --warp-trace '{}' is found in no name of a kernel",
+                         Printable(selection->warps));
+    }
     PrintError("nothing was recorded: " + why);
   }
   if (recorded == 0 && !outcome->captures.empty()) {

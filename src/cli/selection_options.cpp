@@ -14,8 +14,8 @@ namespace {
 using Json = nlohmann::json;
 using session::Selection;
 
-constexpr std::string_view kConfigKeys[] = {"kernel",     "launch", "cluster",
-                                            "cta-sample", "sm",     "clusters"};
+constexpr std::string_view kConfigKeys[] = {"kernel",     "warp-trace", "launch",  "cluster",
+                                            "cta-sample", "sm",         "clusters"};
 constexpr int kMostDepth = 8;
 
 // A line that a process could not read in its environment.
@@ -71,6 +71,11 @@ Result<void> TakeKey(std::string_view key, const Json& value, Selection& selecti
     if (selection.kernels.empty()) return Fail(ErrorKind::kBadInput, "not a regular expression");
     return CheckLine("a regular expression", selection.kernels);
   }
+  if (key == "warp-trace") {
+    selection.warps = text();
+    if (selection.warps.empty()) return Fail(ErrorKind::kBadInput, "not a regular expression");
+    return CheckLine("a regular expression", selection.warps);
+  }
   if (key == "launch") return TakeLaunches("the value", text(), selection);
   if (key == "cta-sample") {
     return Keep("the value", session::ParseSample(text()), selection.ctas.sample);
@@ -89,6 +94,9 @@ void AddSelection(CLI::App& command, SelectionOptions& options) {
   add("--kernel", options.kernels,
       "Only kernels in whose name this extended regular expression is found; others run as they "
       "are",
+      "REGEX");
+  add("--warp-trace", options.warps,
+      "Also kernels without marks in whose name this is found: begin and end of each warp",
       "REGEX");
   add("--launch", options.launches,
       "Only launches A to B, B not included, of recorded kernels, counted from 0 in each process; "
@@ -155,6 +163,10 @@ Result<Selection> ReadSelection(const SelectionOptions& options) {
     selection.kernels = options.kernels;
     done = CheckLine("--kernel", options.kernels);
   }
+  if (done && !options.warps.empty()) {
+    selection.warps = options.warps;
+    done = CheckLine("--warp-trace", options.warps);
+  }
   if (done && !options.launches.empty())
     done = TakeLaunches("--launch", options.launches, selection);
   if (done && !options.cluster.empty()) {
@@ -171,7 +183,7 @@ Result<Selection> ReadSelection(const SelectionOptions& options) {
   selection.by_program = options.by_program;
   if (!done) return tl::unexpected(done.error());
   if (auto chooser = session::KernelChooser::Make(selection); !chooser) {
-    return FailIn("--kernel", chooser.error());
+    return tl::unexpected(chooser.error());
   }
   return selection;
 }

@@ -41,19 +41,27 @@ void Refuse(const std::string& line) {
   if (Guest* guest = Guest::Get()) guest->Note(capture::Severity::kRefusal, -1, line);
 }
 
+bool HasWantedKernel(const Result<std::vector<cubin::Function>>& functions) {
+  return functions && std::any_of(functions->begin(), functions->end(), [](const auto& function) {
+           return function.is_kernel && WantsUnmarked(std::string(function.name));
+         });
+}
+
 // Patches one cubin; nothing if it is not ours or cannot be.
 std::optional<std::vector<std::byte>> PatchCubin(UntrustedBytes bytes, const std::string& source,
                                                  KernelNumbers& numbers) {
-  if (!patch::MayHoldMarks(bytes)) return std::nullopt;
+  const bool marked = patch::MayHoldMarks(bytes);
+  if (!marked && !WantsUnmarked()) return std::nullopt;
   auto image = cubin::Image::Parse(bytes);
   if (!image) {
-    Say("a marked code image is not traced: " + image.error().message);
+    if (marked) Say("a marked code image is not traced: " + image.error().message);
     return std::nullopt;
   }
+  const auto functions = cubin::Functions(*image);
+  if (!marked && !HasWantedKernel(functions)) return std::nullopt;
   Guest* guest = Guest::Get();
   if (guest == nullptr) return std::nullopt;
   // Numbers are taken for the most kernels that this image can need.
-  auto functions = cubin::Functions(*image);
   const uint32_t most = functions ? static_cast<uint32_t>(functions->size()) : 0;
   auto patched = patch::PatchImage(*image, {.layout = guest->layout(),
                                             .first_kernel = guest->TakeKernelNumbers(most),
@@ -261,10 +269,10 @@ std::shared_ptr<PatchedImage> Prepare(const void* image, const Loading& loading)
     // Only what nvcc put into an object with its host code can have the note. Device code that was
     // linked may come from objects without any.
     const bool embedded = found->wrapper_version == 1;
-    const Request request{
-        .loading = loading,
-        .source = loading.call,
-        .unpack = !embedded || HostObjectAt(found->bytes.data()) != HostObject::kUnmarked};
+    const Request request{.loading = loading,
+                          .source = loading.call,
+                          .unpack = WantsUnmarked() || !embedded ||
+                                    HostObjectAt(found->bytes.data()) != HostObject::kUnmarked};
     auto patched = PrepareBytes(found->kind, found->bytes, found->prelinked, request);
     if (patched != nullptr && found->wrapper_version != 0 &&
         cubin::KindOf(UntrustedBytes(patched->bytes.data(), patched->bytes.size())) ==

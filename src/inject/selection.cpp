@@ -51,8 +51,17 @@ const session::Selection& Wanted() noexcept { return Get().selection; }
 patch::Choice Choose(const std::string& mangled) {
   const State& state = Get();
   if (!state.chooser) return {};
-  if (!state.chooser->Wants(mangled, capture::DemangledName(mangled))) return {.wanted = false};
-  return {.wanted = true, .filter = state.chooser->Ctas(mangled)};
+  const std::string demangled = capture::DemangledName(mangled);
+  const bool warps = state.chooser->WantsWarps(mangled, demangled);
+  return {.wanted = warps || state.chooser->Wants(mangled, demangled),
+          .unmarked = warps,
+          .filter = state.chooser->Ctas(mangled)};
+}
+
+bool WantsUnmarked() noexcept { return !Wanted().warps.empty(); }
+
+bool WantsUnmarked(const std::string& mangled) {
+  return WantsUnmarked() && Get().chooser->WantsWarps(mangled, capture::DemangledName(mangled));
 }
 
 bool NeedsSinks() noexcept { return Wanted() != session::Selection(); }

@@ -22,7 +22,7 @@ struct Plan {
   bool Wants(size_t i) const { return decisions[i].patch; }
   bool Shows(size_t i) const {
     const Sites& sites = sections[i].sites;
-    return !sites.all.empty() || !sites.problems.empty() || Wants(i);
+    return !sites.all.empty() || !sites.problems.empty() || choices[i].unmarked || Wants(i);
   }
 };
 
@@ -54,7 +54,8 @@ void DecideAll(const cubin::Image& image, Plan& plan) {
   for (size_t i = 0; i < plan.sections.size(); ++i) {
     const CodeSection& section = plan.sections[i];
     nodes.push_back({.is_kernel = section.is_kernel(),
-                     .has_marks = !section.sites.all.empty() || !section.sites.problems.empty(),
+                     .has_marks = !section.sites.all.empty() || !section.sites.problems.empty() ||
+                                  plan.choices[i].unmarked,
                      .ends_warps = !section.exits.empty(),
                      .can_be_patched = section.refusal.empty(),
                      .breaks_ring_state = section.uses_reserved_uniforms,

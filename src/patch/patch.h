@@ -65,6 +65,7 @@ Result<ImageReport> Inspect(const cubin::Image& image);
 // What of a kernel is wanted.
 struct Choice {
   bool wanted = true;
+  bool unmarked = false;  // begin and end of its warps, even if it has no marks
   ring::CtaFilter filter{};
 };
 

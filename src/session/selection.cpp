@@ -36,6 +36,10 @@ Result<void> DecodeLine(std::string_view line, Selection& selection) {
     selection.kernels = value;
     return {};
   }
+  if (wish == "warps") {
+    selection.warps = value;
+    return {};
+  }
   if (wish == "cluster") return keep(ParseCluster(value), selection.ctas.cluster);
   if (wish == "cta-sample") return keep(ParseSample(value), selection.ctas.sample);
   if (wish == "sm") return keep(ParseSms(value), selection.ctas.sms);
@@ -136,6 +140,7 @@ std::string Encode(const Selection& selection) {
     text += fmt::format("{} {}\n", wish, value);
   };
   if (!selection.kernels.empty()) line("kernel", selection.kernels);
+  if (!selection.warps.empty()) line("warps", selection.warps);
   if (selection.ctas.cluster) line("cluster", Text(*selection.ctas.cluster));
   if (selection.ctas.sample != 1) line("cta-sample", selection.ctas.sample);
   if (!selection.ctas.sms.empty()) {
@@ -181,6 +186,20 @@ struct KernelChooser::Pattern {
   ~Pattern() {
     if (is_made) regfree(&compiled);
   }
+
+  static Result<std::unique_ptr<Pattern>> Make(const std::string& text) {
+    if (text.empty()) return std::unique_ptr<Pattern>();
+    auto pattern = std::make_unique<Pattern>();
+    const int error = regcomp(&pattern->compiled, text.c_str(), REG_EXTENDED | REG_NOSUB);
+    pattern->is_made = error == 0;
+    if (error == 0) return pattern;
+    char why[128] = {};
+    regerror(error, &pattern->compiled, why, sizeof why);
+    return Fail(ErrorKind::kUsage, "'{}' is no regular expression: {}", text, why);
+  }
+  bool IsIn(const std::string& name) const {
+    return regexec(&compiled, name.c_str(), 0, nullptr, 0) == 0;
+  }
 };
 
 KernelChooser::KernelChooser() = default;
@@ -192,25 +211,21 @@ Result<KernelChooser> KernelChooser::Make(const Selection& selection) {
   KernelChooser chooser;
   chooser.ctas_ = selection.ctas;
   chooser.rules_ = selection.rules;
-  if (selection.kernels.empty()) return chooser;
-  chooser.pattern_ = std::make_unique<Pattern>();
-  regex_t& compiled = chooser.pattern_->compiled;
-  const int error = regcomp(&compiled, selection.kernels.c_str(), REG_EXTENDED | REG_NOSUB);
-  chooser.pattern_->is_made = error == 0;
-  if (error != 0) {
-    char why[128] = {};
-    regerror(error, &compiled, why, sizeof why);
-    return Fail(ErrorKind::kUsage, "'{}' is no regular expression: {}", selection.kernels, why);
-  }
+  auto kernels = Pattern::Make(selection.kernels);
+  if (!kernels) return tl::unexpected(kernels.error());
+  auto warps = Pattern::Make(selection.warps);
+  if (!warps) return tl::unexpected(warps.error());
+  chooser.pattern_ = std::move(*kernels);
+  chooser.warps_ = std::move(*warps);
   return chooser;
 }
 
 bool KernelChooser::Wants(const std::string& mangled, const std::string& demangled) const {
-  if (pattern_ == nullptr) return true;
-  const auto matches = [this](const std::string& name) {
-    return regexec(&pattern_->compiled, name.c_str(), 0, nullptr, 0) == 0;
-  };
-  return matches(mangled) || matches(demangled);
+  return pattern_ == nullptr || pattern_->IsIn(mangled) || pattern_->IsIn(demangled);
+}
+
+bool KernelChooser::WantsWarps(const std::string& mangled, const std::string& demangled) const {
+  return warps_ != nullptr && (warps_->IsIn(mangled) || warps_->IsIn(demangled));
 }
 
 ring::CtaFilter KernelChooser::Ctas(std::string_view mangled) const {

@@ -4,8 +4,9 @@
 // It travels as text in one environment variable, a line for each wish, so that a library preloaded
 // by hand takes the same:
 //
-//   kernel REGEX        extended regular expression, found anywhere in a kernel's name, mangled or
-//   not cluster X,Y,Z       the cluster at this place of the grid (without clusters: the CTA)
+//   kernel REGEX        kernels in whose name, mangled or not, this extended expression is found
+//   warps REGEX         begins and ends of warps of such kernels, though they have no marks
+//   cluster X,Y,Z       the cluster at this place of the grid (without clusters: the CTA)
 //   cta-sample N        CTAs whose linear number is a multiple of N
 //   sm 0-3,7            CTAs on these SMs
 //   rule X,Y,Z|all TEXT the cluster of kernels whose mangled name is TEXT, or has it as a part:
@@ -38,6 +39,7 @@ struct ClusterRule {
 
 struct Selection {
   std::string kernels{};  // empty: all
+  std::string warps{};    // empty: none
   ring::CtaFilter ctas{};
   std::vector<ClusterRule> rules{};
   uint64_t first_launch = 0;
@@ -73,6 +75,8 @@ class KernelChooser {
   ~KernelChooser();
 
   bool Wants(const std::string& mangled, const std::string& demangled) const;
+  // Also if it has no marks.
+  bool WantsWarps(const std::string& mangled, const std::string& demangled) const;
   ring::CtaFilter Ctas(std::string_view mangled) const;
 
  private:
@@ -81,6 +85,7 @@ class KernelChooser {
   ring::CtaFilter ctas_;
   std::vector<ClusterRule> rules_;
   std::unique_ptr<Pattern> pattern_;  // null: all
+  std::unique_ptr<Pattern> warps_;    // null: none
 };
 
 }  // namespace iket::session

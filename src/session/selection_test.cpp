@@ -20,6 +20,7 @@ TEST(Selection, NoWishIsNoText) {
 TEST(Selection, TextThereAndBack) {
   const Selection selection{
       .kernels = "^gemm.*<(half|float)>",
+      .warps = "flash|attention",
       .ctas = {.cluster = {{1, 2, 3}}, .sample = 7, .sms = {{0, 3}, {9, 9}}},
       .rules = {{.part = "attention fwd", .cluster = {{4, 0, 0}}},
                 {.part = "norm", .cluster = std::nullopt}},
@@ -61,6 +62,15 @@ TEST(KernelChooser, FindsInEitherName) {
   EXPECT_TRUE(chooser->Wants("Gemm", "Gemm"));
   EXPECT_FALSE(chooser->Wants("GemmTail", "GemmTail"));
   EXPECT_TRUE(KernelChooser::Make({})->Wants("anything", "at all"));
+}
+
+TEST(KernelChooser, WarpsOfUnmarkedKernels) {
+  const auto chooser = KernelChooser::Make({.kernels = "x", .warps = "^gemm"});
+  ASSERT_TRUE(chooser);
+  EXPECT_TRUE(chooser->WantsWarps("_Z4gemmv", "gemm()"));
+  EXPECT_FALSE(chooser->WantsWarps("x", "x"));
+  EXPECT_FALSE(KernelChooser::Make({})->WantsWarps("gemm", "gemm"));
+  EXPECT_FALSE(KernelChooser::Make({.warps = "("}));
 }
 
 TEST(KernelChooser, NoRegularExpression) {

@@ -35,7 +35,10 @@ class Selection(unittest.TestCase):
         done = self.run_iket("profile", "--device", DEVICE, "--export", "none", "-o", self.path("out"), *options,
                              "--", *program)
         self.assertRegex(done.stdout, r", ok\n$", done.stderr)
-        (capture,) = glob.glob(self.path("out/*.iketcap"))
+        captures = glob.glob(self.path("out/*.iketcap"))
+        if not captures:
+            return done, None
+        (capture,) = captures
         report = self.run_iket("report", "--json", capture)
         return done, json.loads(report.stdout) if report.returncode == 0 else None
 
@@ -84,6 +87,17 @@ class Selection(unittest.TestCase):
                       "there are Saxpy\n", done.stderr)
         self.assertRegex(done.stderr, r"kernels +0 traced, 1 left out, 0 refused")
 
+    def test_warps_of_kernels_without_marks(self):
+        plain = (os.path.join(EXAMPLES, "saxpy_driver"), *("--n", str(CTAS * 256), "--warmup", "1", "--iterations", "4"))
+        done, report = self.profile("--warp-trace", "Gemm", program=plain)
+        self.assertIsNone(report)
+        self.assertIn("; --warp-trace 'Gemm' is found in no name of a kernel\n", done.stderr)
+        _, report = self.profile("--warp-trace", "axpy", program=plain)
+        self.check(report, LAUNCHES, CTAS)
+        self.assertEqual(report["trust"]["events"], 0)
+        _, report = self.profile("--warp-trace", "axpy", "--cta-sample", "4", "--launch", "1:", program=plain)
+        self.check(report, LAUNCHES - 1, 20)
+
     def test_what_selects_nothing_says_so(self):
         for options, why in {
             ("--launch", "9:"): "5 launches were made, all outside of what --launch selects",
@@ -115,7 +129,7 @@ class Selection(unittest.TestCase):
         with open(self.path("wrong.json"), "w", encoding="utf-8") as file:
             file.write("[]")
         for options, code, why in (
-            (("--kernel", "a("), 2, "--kernel: 'a(' is no regular expression"),
+            (("--kernel", "a("), 2, "iket: 'a(' is no regular expression"),
             (("--launch", "3:1"), 2, "--launch: '3:1' is not of the form A:B with A below B"),
             (("--sm", "1-"), 2, "--sm: '1-' is no list of SMs such as 0-3,7"),
             (("--config", self.path("none.json")), 3, "No such file or directory"),
