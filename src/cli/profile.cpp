@@ -1,6 +1,7 @@
 // iket profile: runs a program, records its marks, and leaves files and ten lines.
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <sstream>
@@ -28,6 +29,7 @@ struct Options {
   bool clobber = false;
   std::string exports = "pftrace";  // formats, separated by commas
   uint64_t ring_bytes = 32 << 10;
+  uint64_t memory_bytes = 0;
   std::string overflow = "keep-last";
   double hang = 0;  // seconds
   std::string device = "gpu";
@@ -46,6 +48,17 @@ std::vector<std::string> Names(const std::string& list) {
   std::istringstream text(list);
   for (std::string name; std::getline(text, name, ',');) names.push_back(std::move(name));
   return names;
+}
+
+// Who else may stand between the program and its driver, for one who misses something.
+std::string OtherTools() {
+  std::string tools;
+  for (const char* name : {"LD_PRELOAD", "CUDA_INJECTION64_PATH"}) {
+    const char* const value = std::getenv(name);
+    if (value == nullptr || *value == 0) continue;
+    tools += fmt::format("{}{}={}", tools.empty() ? "" : " and ", name, Printable(value));
+  }
+  return tools.empty() ? "" : "; another tool is there that may be in the way: " + tools;
 }
 
 // Reads, sums up and exports one capture. Problems are said, and end up in the exit code: one bad
@@ -100,6 +113,7 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
   run.command = program;
   run.output_folder = *folder;
   run.ring_bytes = options.ring_bytes;
+  run.memory_bytes = options.memory_bytes;
   run.selection = session::Encode(*selection);
   run.stream = options.overflow == "stream";
   run.hang = std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -115,7 +129,7 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
 
   for (const std::string& warning : outcome->warnings) PrintWarning(warning);
 
-  Summary summary;
+  Summary summary(options.memory_bytes);
   int code = kExitDone;
   uint64_t recorded = 0;
   for (const std::string& capture : outcome->captures) {
@@ -142,7 +156,7 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
       why += fmt::format("; --warp-trace '{}' is found in no name of a kernel",
                          Printable(selection->warps));
     }
-    PrintError("nothing was recorded: " + why);
+    PrintError("nothing was recorded: " + why + OtherTools());
   }
   if (recorded == 0 && !outcome->captures.empty()) {
     const std::string why = summary.WhyNothing(*selection);
@@ -198,6 +212,12 @@ void AddProfile(CLI::App& app, Run& run, const std::vector<std::string>& program
       ->type_name("SIZE")
       ->transform(CLI::AsSizeValue(false).description(""))
       ->capture_default_str();
+  sub->add_option("--memory", options->memory_bytes,
+                  "Device memory that the rings of all contexts of a process on one GPU may take: "
+                  "rings are halved until those of one context fit, and contexts beyond it are not "
+                  "recorded. Default: a 16th of the GPU's")
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(false).description(""));
   sub->add_option(
          "--overflow", options->overflow,
          "What happens when a ring is full: keep-last overwrites the oldest records; stream "

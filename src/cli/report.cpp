@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "cli/clock_summary.h"
 #include "cli/command.h"
 #include "cli/load.h"
 #include "cli/standstill_text.h"
@@ -23,28 +24,6 @@ struct Options {
   bool all = false;
   bool json = false;
 };
-
-// The clock of the SMs that recorded something.
-struct ClockSummary {
-  uint64_t sms = 0;
-  double residual_max_ns = 0;
-  double residual_rms_ns = 0;  // the largest of all SMs
-  double ghz_min = 0, ghz_max = 0;
-};
-
-ClockSummary SummarizeClocks(const trace::Model& model) {
-  ClockSummary summary;
-  for (const trace::SmClock& clock : model.clocks) {
-    if (clock.pairs == 0) continue;
-    const double ghz = clock.GHz();
-    summary.ghz_min = summary.sms == 0 ? ghz : std::min(summary.ghz_min, ghz);
-    summary.ghz_max = std::max(summary.ghz_max, ghz);
-    summary.residual_max_ns = std::max(summary.residual_max_ns, clock.residual_max_ns);
-    summary.residual_rms_ns = std::max(summary.residual_rms_ns, clock.residual_rms_ns);
-    ++summary.sms;
-  }
-  return summary;
-}
 
 struct Report {
   const Loaded& loaded;

@@ -71,7 +71,9 @@ void Summary::Add(const Loaded& loaded) {
                         std::ranges::count_if(loaded.facts().graph_launches, is_left_out);
   for (const auto& context : loaded.facts().contexts) {
     device_memory_bytes_ += context.device_memory_bytes;
+    sink_contexts_ += context.sink_only ? 1 : 0;
   }
+  clocks_.Add(SummarizeClocks(model));
   // All launches: the five longest names must not depend on what a full ring overwrote.
   for (const auto& row : trace::Summarize(model, {.all_launches = true}).ranges) {
     Range& range = ranges_[Printable(model.String(row.name))];
@@ -142,7 +144,15 @@ std::string Summary::Text() const {
     table.Row({&range == &open.front().second ? "still open" : "",
                fmt::format("{}  {}", name, Counted(range.open, "time"))});
   }
-  table.Row({"device memory", Bytes(device_memory_bytes_)});
+  if (const std::string change = clocks_.Change(); !change.empty()) table.Row({"clock", change});
+  table.Row({"device memory",
+             Bytes(device_memory_bytes_) +
+                 (memory_cap_ == 0 ? "" : fmt::format(" of at most {}", Bytes(memory_cap_)))});
+  if (sink_contexts_ != 0) {
+    table.Row({"not recorded", fmt::format("kernels of {}: no device memory for rings; try a "
+                                           "smaller --ring",
+                                           Counted(sink_contexts_, "context"))});
+  }
   for (size_t i = 0; i < std::min(refusals_.size(), kRefusalLines); ++i) {
     const Refusal& refusal = refusals_[i];
     std::string line = refusal.kernel.empty()
@@ -219,7 +229,10 @@ std::string Summary::Json() const {
     json.Member("records_written", records_written_);
     json.Member("records_lost", records_lost_);
     json.Member("lost_is_lower_bound", lost_is_lower_bound_);
+    json.Member("clock_ghz_min", clocks_.ghz_min);
+    json.Member("clock_ghz_max", clocks_.ghz_max);
     json.Member("device_memory_bytes", device_memory_bytes_);
+    json.Member("contexts_without_rings", sink_contexts_);
     {
       auto ranges = json.Array("longest_ranges");
       for (const auto& [name, range] : LongestRanges()) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/clock_summary.h"
 #include "cli/load.h"
 #include "session/selection.h"
 
@@ -14,6 +15,9 @@ namespace iket::cli {
 // Sums over the captures of one run: one for each process that used a GPU.
 class Summary {
  public:
+  // `memory_cap`: of device memory, what rings were allowed; 0: nobody said.
+  explicit Summary(uint64_t memory_cap = 0) : memory_cap_(memory_cap) {}
+
   void Add(const Loaded& loaded);
   void AddFile(const std::string& path, uint64_t bytes) { files_.push_back({path, bytes}); }
 
@@ -61,6 +65,9 @@ class Summary {
   uint64_t records_lost_ = 0, records_written_ = 0;
   bool lost_is_lower_bound_ = false;
   uint64_t device_memory_bytes_ = 0;
+  uint64_t memory_cap_ = 0;
+  uint64_t sink_contexts_ = 0;  // without rings
+  ClockSummary clocks_;
   std::map<std::string, Range> ranges_;  // by name
   std::vector<Refusal> refusals_;
   std::vector<std::string> damage_;

@@ -149,13 +149,15 @@ capture::Device Describe(CUdevice device) {
   return row;
 }
 
-// Writes a new context into the capture and gives its memory to the supervisor.
-void Announce(Guest& guest, TracedContext& context) {
+// Writes a new context into the capture and gives its memory to the supervisor. Not `keeps`: it was
+// said already why it has no rings.
+void Announce(Guest& guest, TracedContext& context, bool keeps) {
   const capture::Device described = Describe(context.device);
   if (context.window->is_sink()) {
-    Say("no device memory for rings: kernels of this context run, but are not recorded (try a "
-        "smaller "
-        "--ring)");
+    if (keeps)
+      Say("no device memory for rings: kernels of this context run, but are not recorded (try a "
+          "smaller "
+          "--ring)");
   } else {
     context.drained_here = true;
     if (guest.HasSupervisor()) {
@@ -204,7 +206,18 @@ TracedContext* OpenContext(Guest& guest, unsigned long long id, CUcontext handle
   CUdevice device = 0;
   if (Real().CtxGetDevice(&device) != CUDA_SUCCESS) return nullptr;
   Contexts().reserve(Contexts().size() + 1);  // once there is a window, nothing may fail
-  auto window = Window::Create(device, guest.layout());
+  uint64_t taken = guest.layout().window_bytes();
+  for (const TracedContext& other : Contexts()) {
+    if (other.device == device && !other.gone) taken += other.window->device_bytes();
+  }
+  const bool keeps = taken <= guest.memory_bytes();
+  if (!keeps) {
+    Say(fmt::format(
+        "kernels of one more context run, but are not recorded: its rings would be above "
+        "the {} MiB that all may take (--memory)",
+        guest.memory_bytes() >> 20));
+  }
+  auto window = Window::Create(device, guest.layout(), keeps);
   if (!window) {
     Say("no rings for a context: " + window.error().message);
     return nullptr;
@@ -224,7 +237,7 @@ TracedContext* OpenContext(Guest& guest, unsigned long long id, CUcontext handle
                         .window = std::move(*window),
                         .is_primary = IsPrimary(handle, device)});
   try {
-    Announce(guest, Contexts().back());
+    Announce(guest, Contexts().back(), keeps);
   } catch (...) {
     Say("out of memory; a context is not in the capture, and its events are lost");
   }

@@ -22,7 +22,7 @@ namespace {
 
 constexpr uint64_t kDefaultRingBytes = 32 << 10;
 constexpr char kDefaultFolder[] = "iket_output";
-// Of the smallest GPU's memory, at the most so much goes to rings.
+// Where nobody says more or less, rings take at the most so much of the smallest GPU's memory.
 constexpr uint64_t kMemoryShare = 16;
 
 std::atomic<Guest*> g_guest{nullptr};
@@ -57,17 +57,26 @@ bool HungUp(int socket) {
   return poll(&polled, 1, 0) > 0 && (polled.revents & (POLLHUP | POLLERR)) != 0;
 }
 
-// The size that was asked for; 0 if that is no number.
-uint64_t RingBytes(const std::string& wanted) {
-  if (wanted.empty()) return kDefaultRingBytes;
+// A number of bytes that was asked for, or the one that nobody has to ask for. Error (kUsage): it
+// is no number.
+Result<uint64_t> BytesOf(const char* variable, uint64_t otherwise) {
+  const std::string wanted = Variable(variable);
+  if (wanted.empty()) return otherwise;
   uint64_t bytes = 0;
   const char* const end = wanted.data() + wanted.size();
   const auto [rest, error] = std::from_chars(wanted.data(), end, bytes);
-  return error == std::errc() && rest == end ? bytes : 0;
+  if (error == std::errc() && rest == end && bytes != 0) return bytes;
+  return Fail(ErrorKind::kUsage, "{}={} is no number of bytes; leave it out to have {}", variable,
+              wanted, otherwise);
 }
 
+struct Room {
+  ring::Layout layout;
+  uint64_t memory_bytes = 0;  // for all rings on one GPU
+};
+
 // One layout a process: enough SMs for every GPU, rings that fit into the smallest.
-Result<ring::Layout> ChooseLayout() {
+Result<Room> ChooseLayout() {
   const RealDriver& real = Real();
   int count = 0;
   if (real.DeviceGetCount(&count) != CUDA_SUCCESS || count == 0) {
@@ -88,18 +97,16 @@ Result<ring::Layout> ChooseLayout() {
     memory = std::min<uint64_t>(memory, bytes);
     most_sms = std::max(most_sms, sms);
   }
-  const std::string wanted = Variable(session::kEnvRingBytes);
-  const uint64_t ring_bytes = RingBytes(wanted);
-  if (ring_bytes == 0) {
-    return Fail(ErrorKind::kUsage, "{}={} is no number of bytes; leave it out to have {}",
-                session::kEnvRingBytes, wanted, kDefaultRingBytes);
+  const auto ring_bytes = BytesOf(session::kEnvRingBytes, kDefaultRingBytes);
+  const auto most = BytesOf(session::kEnvMemoryBytes, memory / kMemoryShare);
+  if (!ring_bytes || !most) return tl::unexpected((ring_bytes ? most : ring_bytes).error());
+  const auto layout = ring::FitLayout(*ring_bytes, static_cast<uint32_t>(most_sms), *most);
+  if (!layout) return tl::unexpected(layout.error());
+  if (layout->ring_bytes < *ring_bytes) {
+    Say(fmt::format("rings have {} KiB, not {}: all of them may take {} MiB (--memory)",
+                    layout->ring_bytes >> 10, *ring_bytes >> 10, *most >> 20));
   }
-  auto layout = ring::FitLayout(ring_bytes, static_cast<uint32_t>(most_sms), memory / kMemoryShare);
-  if (layout && layout->ring_bytes < ring_bytes) {
-    Say(fmt::format("rings have {} KiB, not {}: all of them may take a {}th of the GPU's memory",
-                    layout->ring_bytes >> 10, ring_bytes >> 10, kMemoryShare));
-  }
-  return layout;
+  return Room{.layout = *layout, .memory_bytes = *most};
 }
 
 }  // namespace
@@ -137,12 +144,13 @@ bool Guest::Open() {
         "is not traced");
     return false;
   }
-  auto layout = ChooseLayout();
-  if (!layout) {
-    Say("not traced: " + layout.error().message);
+  const auto room = ChooseLayout();
+  if (!room) {
+    Say("not traced: " + room.error().message);
     return false;
   }
-  layout_ = *layout;
+  layout_ = room->layout;
+  memory_bytes_ = room->memory_bytes;
   pid_ = getpid();
   folder_ = Variable(session::kEnvOutput);
   if (folder_.empty()) folder_ = kDefaultFolder;

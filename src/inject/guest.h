@@ -28,6 +28,8 @@ class Guest {
   static Guest* Existing() noexcept;
 
   const ring::Layout& layout() const { return layout_; }
+  // Of device memory, the most that the rings of all contexts of one GPU may take.
+  uint64_t memory_bytes() const { return memory_bytes_; }
 
   // Appends to the account. A full disk costs data, never the program; the writer counts it.
   template <typename T>
@@ -76,6 +78,7 @@ class Guest {
   uint32_t number_ = 0;
   std::string folder_;
   ring::Layout layout_;
+  uint64_t memory_bytes_ = 0;
   std::optional<capture::Writer> writer_;
   std::optional<session::LaunchLog> launch_log_;
   std::mutex socket_mutex_;

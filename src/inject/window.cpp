@@ -54,13 +54,13 @@ Result<void> Window::MapSink(uint64_t from, uint64_t to, CUmemGenericAllocationH
   return {};
 }
 
-Result<Window> Window::Create(CUdevice device, const ring::Layout& layout) {
+Result<Window> Window::Create(CUdevice device, const ring::Layout& layout, bool keeps) {
   Window window;
   window.layout_ = layout;
   window.device_ = device;
   // Room for every mapping first: later there is memory of the device to be given back.
   window.mappings_.reserve(2 + (ring::kTableOffset + Reach(layout)) / kGranularity);
-  Result<void> done = window.CreateMemories();
+  Result<void> done = window.CreateMemories(keeps);
   if (done) done = window.MapAll();
   if (done) done = window.Clear();
   if (!done) {
@@ -71,10 +71,10 @@ Result<Window> Window::Create(CUdevice device, const ring::Layout& layout) {
 }
 
 // Table, rings and a sink, or a sink of each.
-Result<void> Window::CreateMemories() {
+Result<void> Window::CreateMemories(bool keeps) {
   CUresult result = CreateMemory(&sink_, device_, kGranularity);
   if (result != CUDA_SUCCESS) return Failure("cuMemCreate of 2 MiB", result);
-  if (CreateMemory(&table_, device_, layout_.table_bytes()) != CUDA_SUCCESS) table_ = 0;
+  if (!keeps || CreateMemory(&table_, device_, layout_.table_bytes()) != CUDA_SUCCESS) table_ = 0;
   if (table_ != 0 && CreateMemory(&rings_, device_, layout_.rings_bytes()) != CUDA_SUCCESS) {
     Real().MemRelease(table_);
     table_ = rings_ = 0;

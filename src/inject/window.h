@@ -21,8 +21,9 @@ namespace iket::inject {
 
 class Window {
  public:
-  // Makes the window in the current context, of `device`. Errors: kSystem; nothing is left then.
-  static Result<Window> Create(CUdevice device, const ring::Layout& layout);
+  // Makes the window in the current context, of `device`; not `keeps`: as a sink, without rings.
+  // Errors: kSystem; nothing is left then.
+  static Result<Window> Create(CUdevice device, const ring::Layout& layout, bool keeps);
 
   Window(Window&&) noexcept = default;
   Window& operator=(Window&&) noexcept = default;
@@ -51,7 +52,7 @@ class Window {
 
  private:
   Window() = default;
-  Result<void> CreateMemories();
+  Result<void> CreateMemories(bool keeps);
   Result<void> MapAll();
   Result<void> Clear() const;
   void GiveBack();

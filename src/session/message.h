@@ -20,6 +20,7 @@ namespace iket::session {
 inline constexpr char kEnvSocket[] = "IKET_SOCKET";  // path of the supervisor's socket
 inline constexpr char kEnvOutput[] = "IKET_OUTPUT";  // folder of the capture files
 inline constexpr char kEnvRingBytes[] = "IKET_RING_BYTES";
+inline constexpr char kEnvMemoryBytes[] = "IKET_MEMORY_BYTES";  // the most that rings may take
 
 struct RingMemory {
   uint32_t pid = 0;         // NumberOf()

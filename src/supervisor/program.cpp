@@ -30,6 +30,10 @@ namespace fs = std::filesystem;
   setenv(session::kEnvSocket, socket.c_str(), 1);
   setenv(session::kEnvOutput, fs::absolute(options.output_folder).c_str(), 1);
   setenv(session::kEnvRingBytes, fmt::format("{}", options.ring_bytes).c_str(), 1);
+  unsetenv(session::kEnvMemoryBytes);
+  if (options.memory_bytes != 0) {
+    setenv(session::kEnvMemoryBytes, fmt::format("{}", options.memory_bytes).c_str(), 1);
+  }
   // Not that of somebody who traces us.
   unsetenv(session::kEnvSelection);
   if (!options.selection.empty()) setenv(session::kEnvSelection, options.selection.c_str(), 1);

@@ -12,6 +12,17 @@ double SmClock::GHz() const {
   return static_cast<double>(last.cycles - first.cycles) / (last.ns - first.ns);
 }
 
+std::pair<double, double> SmClock::LeastAndMostGHz(double least_ns) const {
+  std::pair<double, double> found{0, 0};
+  for (size_t i = 0; i + 1 < knots.size(); ++i) {
+    if (knots[i + 1].ns - knots[i].ns < least_ns || knots[i].slope <= 0) continue;
+    const double ghz = 1 / knots[i].slope;
+    found.first = found.first == 0 ? ghz : std::min(found.first, ghz);
+    found.second = std::max(found.second, ghz);
+  }
+  return found.second != 0 ? found : std::pair(GHz(), GHz());
+}
+
 const SmClock::Knot& SmClock::KnotOf(uint64_t cycles) const {
   auto after = std::ranges::upper_bound(knots, cycles, {}, &Knot::cycles);
   return after == knots.begin() ? *after : *(after - 1);

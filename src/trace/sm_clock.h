@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace iket::trace {
@@ -34,6 +35,9 @@ struct SmClock {
   }
   // Mean frequency in GHz (cycles a ns) from first knot to last; 0 if not known.
   double GHz() const;
+  // The least and the most that it had for at least `least_ns` at a time; the mean twice where it
+  // was never seen for so long.
+  std::pair<double, double> LeastAndMostGHz(double least_ns) const;
 
  private:
   const Knot& KnotOf(uint64_t cycles) const;  // the last one at or before `cycles`, else the first

@@ -79,6 +79,23 @@ class Profile(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertRegex(done.stdout, r"launches +23: 23 complete, 0 partial;")
 
+    def test_another_tool_is_named_where_nothing_was_recorded(self):
+        done = self.profile("saxpy_driver", "--n", "1000", CUDA_INJECTION64_PATH="/opt/tool/lib.so")
+        self.assertIn("; another tool is there that may be in the way: CUDA_INJECTION64_PATH=/opt/tool/lib.so\n",
+                      done.stdout)
+
+    def test_memory_has_a_cap(self):
+        done = self.profile("../tests/guest/process_driver", "contexts", options=("--memory", "400M"))
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(done.stdout.count("kernels of one more context run, but are not recorded: its rings would be "
+                                           "above the 400 MiB that all may take (--memory)"), 1)
+        self.assertRegex(done.stdout, r"launches +3: 3 complete, 0 partial")
+        self.assertRegex(done.stdout, r"device memory +287 MB of at most 419 MB\n")
+        self.assertRegex(done.stdout, r"not recorded +kernels of 1 context: no device memory for rings; try a smaller "
+                                      r"--ring\n")
+        done = self.profile("../tests/guest/process_driver", "contexts", options=("--memory", "100M"))
+        self.assertIn("iket: rings have 8 KiB, not 32: all of them may take 100 MiB (--memory)", done.stdout)
+
     def test_marks_change_no_result_without_a_collector(self):
         for program in ("saxpy_driver", "saxpy_driver_marked"):
             done = subprocess.run(
