@@ -1,5 +1,6 @@
 #include "supervisor/ring_memory.h"
 
+#include <system_error>
 #include <vector>
 
 #include "session/finish.h"
@@ -99,8 +100,20 @@ session::WindowCopy RingWindow::Copy() const {
                           size_t bytes) { return rings_->Copy(to, offset, bytes); }};
 }
 
+void RingWindows::OpenSoon() {
+  if (driver_ != nullptr || opening_.valid()) return;
+  try {
+    opening_ = std::async(std::launch::async, [path = path_] { return Driver::Open(path); });
+  } catch (const std::system_error&) {
+    // No thread is to be had: it is opened when it is needed.
+  }
+}
+
 Result<RingWindow*> RingWindows::Find(const session::RingMemory& untrusted_memory) {
-  if (driver_ == nullptr) driver_ = std::make_unique<Result<Driver>>(Driver::Open(path_));
+  if (driver_ == nullptr) {
+    driver_ = std::make_unique<Result<Driver>>(opening_.valid() ? opening_.get()
+                                                                : Driver::Open(path_));
+  }
   if (!*driver_) return tl::unexpected(driver_->error());
   const std::pair key(untrusted_memory.pid, untrusted_memory.context);
   auto found = windows_.find(key);

@@ -78,6 +78,8 @@ class Supervision {
 
   Result<Outcome> Run(pid_t child, const SignalGuard& signals) {
     child_ = child;
+    // While the program does the same.
+    windows_.OpenSoon();
     const int ended = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
     if (ended < 0) return Fail(ErrorKind::kSystem, "pidfd_open: {}", std::strerror(errno));
     for (bool over = false; !over;) {
