@@ -165,6 +165,7 @@ struct Context {
   uint64_t device_memory_bytes = 0;
   bool sink_only = false;         // nothing was kept
   bool in_process_drain = false;  // the program drained its own rings
+  bool in_host = false;           // its rings were in the host's memory
   uint32_t recording_version =
       kRecordingVersion;  // which words its records and headers are made of
 

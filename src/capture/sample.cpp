@@ -290,8 +290,8 @@ Sample RandomSample(std::mt19937_64& random) {
               draw.U32(),  {draw.U32(), draw.U32(), draw.U32()}};
   });
   facts.contexts = draw.Some<Context>(3, [&](Context& context, uint32_t index) {
-    context = {index,      draw.U32(),  draw.U64(),  draw.U32(), draw.U32(),
-               draw.U64(), draw.Coin(), draw.Coin(), draw.U32()};
+    context = {index,      draw.U32(),  draw.U64(),  draw.U32(),  draw.U32(),
+               draw.U64(), draw.Coin(), draw.Coin(), draw.Coin(), draw.U32()};
   });
   facts.launches = draw.Some<Launch>(500, [&](Launch& launch, uint32_t) {
     launch = {draw.U64(),

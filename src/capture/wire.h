@@ -281,7 +281,8 @@ struct RowOf<Context> {
     io.Number(context.slots_per_sm);
     io.Number(context.sm_count);
     io.Number(context.device_memory_bytes);
-    io.Flags(Flag{1, context.sink_only}, Flag{2, context.in_process_drain});
+    io.Flags(Flag{1, context.sink_only}, Flag{2, context.in_process_drain},
+             Flag{4, context.in_host});
     io.Number(context.recording_version);
     io.Skip(8);
   }

@@ -141,7 +141,9 @@ std::string Text(const std::string& file, const capture::Reader& reader, bool al
               fmt::format("{} on device {}: {} rings of {}, {} of device memory{}", context.index,
                           context.device, Count(uint64_t{context.sm_count} * context.slots_per_sm),
                           BinaryBytes(context.ring_bytes), Bytes(context.device_memory_bytes),
-                          context.sink_only ? ", nothing kept" : "")});
+                          context.sink_only ? ", nothing kept"
+                          : context.in_host ? ", in the host's memory"
+                                            : "")});
   }
   head.Row({"launches", Count(facts.launches.size())});
   if (const uint64_t graphs = GraphCount(facts); graphs != 0) {

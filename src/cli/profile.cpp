@@ -30,6 +30,7 @@ struct Options {
   std::string exports = "pftrace";  // formats, separated by commas
   uint64_t ring_bytes = 32 << 10;
   uint64_t memory_bytes = 0;
+  bool flight = false;
   std::string overflow = "keep-last";
   double hang = 0;  // seconds
   std::string device = "gpu";
@@ -113,6 +114,7 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
   run.command = program;
   run.output_folder = *folder;
   run.ring_bytes = options.ring_bytes;
+  run.flight = options.flight;
   run.memory_bytes = options.memory_bytes;
   run.selection = session::Encode(*selection);
   run.stream = options.overflow == "stream";
@@ -218,6 +220,9 @@ void AddProfile(CLI::App& app, Run& run, const std::vector<std::string>& program
                   "recorded. Default: a 16th of the GPU's")
       ->type_name("SIZE")
       ->transform(CLI::AsSizeValue(false).description(""));
+  sub->add_flag("--flight", options->flight,
+                "Rings in the host's memory: no device memory is taken, they need no CUDA to be "
+                "read, and survive whatever happens to the GPU; an event costs more");
   sub->add_option(
          "--overflow", options->overflow,
          "What happens when a ring is full: keep-last overwrites the oldest records; stream "

@@ -164,6 +164,7 @@ void Announce(Guest& guest, TracedContext& context, bool keeps) {
       session::RingMemory memory{.context = context.index,
                                  .ring_bytes = guest.layout().ring_bytes,
                                  .sm_count = guest.layout().sm_count,
+                                 .in_host = context.window->is_in_host(),
                                  .device_uuid = described.uuid};
       auto shared = context.window->Share();
       if (shared) {
@@ -174,7 +175,7 @@ void Announce(Guest& guest, TracedContext& context, bool keeps) {
         close(shared->rings);
       } else {
         Say("rings cannot be shared (" + shared.error().message +
-            "); they are read at the end of the program");
+            "); they are read at the end of the program, if it ends well (--flight)");
       }
     }
   }
@@ -185,7 +186,8 @@ void Announce(Guest& guest, TracedContext& context, bool keeps) {
                                 .sm_count = guest.layout().sm_count,
                                 .device_memory_bytes = context.window->device_bytes(),
                                 .sink_only = context.window->is_sink(),
-                                .in_process_drain = context.drained_here});
+                                .in_process_drain = context.drained_here,
+                                .in_host = context.window->is_in_host()});
 }
 
 // True if the context, which is current, is the primary one of its device.
@@ -217,7 +219,12 @@ TracedContext* OpenContext(Guest& guest, unsigned long long id, CUcontext handle
         "the {} MiB that all may take (--memory)",
         guest.memory_bytes() >> 20));
   }
-  auto window = Window::Create(device, guest.layout(), keeps);
+  Result<Window> window = tl::unexpected(Error());
+  if (guest.in_flight()) {
+    window = Window::CreateInHost(guest.layout());
+    if (!window) Say("rings are in device memory: " + window.error().message);
+  }
+  if (!window) window = Window::Create(device, guest.layout(), keeps);
   if (!window) {
     Say("no rings for a context: " + window.error().message);
     return nullptr;

@@ -72,6 +72,9 @@ RealDriver LoadReal() noexcept {
   find(real.GraphKernelGetAttribute, "cuGraphKernelNodeGetAttribute");
   find(real.GraphChildGetGraph, "cuGraphChildGraphNodeGetGraph");
   real.knows_graphs = !missing;
+  find(real.MemHostRegister, "cuMemHostRegister_v2");
+  find(real.MemHostUnregister, "cuMemHostUnregister");
+  find(real.MemHostGetDevicePointer, "cuMemHostGetDevicePointer_v2");
   find(real.KernelGetFunction, "cuKernelGetFunction");
   find(real.FuncGetModule, "cuFuncGetModule");
   find(real.FuncGetName, "cuFuncGetName");

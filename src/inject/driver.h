@@ -65,7 +65,10 @@ struct RealDriver {
   decltype(&::cuGraphKernelNodeGetParams_v2) GraphKernelGetParams;
   decltype(&::cuGraphKernelNodeGetAttribute) GraphKernelGetAttribute;
   decltype(&::cuGraphChildGraphNodeGetGraph) GraphChildGetGraph;
-  // Not in every driver.
+  // Not in every driver; the first three are for rings in the host's memory.
+  decltype(&::cuMemHostRegister_v2) MemHostRegister;
+  decltype(&::cuMemHostUnregister) MemHostUnregister;
+  decltype(&::cuMemHostGetDevicePointer_v2) MemHostGetDevicePointer;
   decltype(&::cuKernelGetFunction) KernelGetFunction;
   decltype(&::cuFuncGetModule) FuncGetModule;
   decltype(&::cuFuncGetName) FuncGetName;

@@ -151,6 +151,7 @@ bool Guest::Open() {
   }
   layout_ = room->layout;
   memory_bytes_ = room->memory_bytes;
+  in_flight_ = Variable(session::kEnvFlight) == "1";
   pid_ = getpid();
   folder_ = Variable(session::kEnvOutput);
   if (folder_.empty()) folder_ = kDefaultFolder;

@@ -30,6 +30,8 @@ class Guest {
   const ring::Layout& layout() const { return layout_; }
   // Of device memory, the most that the rings of all contexts of one GPU may take.
   uint64_t memory_bytes() const { return memory_bytes_; }
+  // Rings are to lie in the host's memory.
+  bool in_flight() const { return in_flight_; }
 
   // Appends to the account. A full disk costs data, never the program; the writer counts it.
   template <typename T>
@@ -79,6 +81,7 @@ class Guest {
   std::string folder_;
   ring::Layout layout_;
   uint64_t memory_bytes_ = 0;
+  bool in_flight_ = false;
   std::optional<capture::Writer> writer_;
   std::optional<session::LaunchLog> launch_log_;
   std::mutex socket_mutex_;

@@ -1,8 +1,12 @@
 #include "inject/window.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 namespace iket::inject {
 namespace {
@@ -120,8 +124,89 @@ Result<void> Window::Allow(uint64_t from, uint64_t to) const {
   return {};
 }
 
+Result<void> Window::MapFile(uint64_t address, uint64_t bytes, const Descriptor& file,
+                             uint64_t from, uint64_t piece) {
+  for (uint64_t at = 0; at < bytes; at += piece) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of the GPU is one of ours
+    void* const place = reinterpret_cast<void*>(address + at);
+    if (mmap(place, std::min(piece, bytes - at), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+             file.get(), static_cast<off_t>(from)) == MAP_FAILED) {
+      return Fail(ErrorKind::kSystem, "mmap of rings: {}", std::strerror(errno));
+    }
+  }
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  void* const place = reinterpret_cast<void*>(address);
+  CUresult result = Real().MemHostRegister(
+      place, bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+  if (result != CUDA_SUCCESS) return Failure("cuMemHostRegister", result);
+  registered_.push_back({address, bytes});
+  CUdeviceptr seen = 0;
+  result = Real().MemHostGetDevicePointer(&seen, place, 0);
+  if (result != CUDA_SUCCESS) return Failure("cuMemHostGetDevicePointer", result);
+  if (seen == address) return {};
+  return Fail(ErrorKind::kSystem, "the GPU sees memory of the host at other addresses than we do");
+}
+
+// Addresses as of a window in device memory; only SMs that there are have a place in it.
+Result<void> Window::MapInHost() {
+  const uint64_t bytes =
+      2 * ring::kSinkBit + ring::kWindowAlignment + ring::kSinkBit + layout_.rings_bytes();
+  void* const start =
+      mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (start == MAP_FAILED) {
+    return Fail(ErrorKind::kSystem, "no addresses for rings: {}", std::strerror(errno));
+  }
+  reserved_ = reinterpret_cast<uint64_t>(start);
+  reserved_bytes_ = bytes;
+  const uint64_t alignment = 2 * ring::kSinkBit;
+  base_ = (reserved_ + alignment - 1) / alignment * alignment + ring::kWindowAlignment;
+  const auto make = [](Descriptor& file, const char* name, uint64_t size) -> Result<void> {
+    file = Descriptor(memfd_create(name, MFD_CLOEXEC));
+    if (file.get() >= 0 && ftruncate(file.get(), static_cast<off_t>(size)) == 0) return {};
+    return Fail(ErrorKind::kSystem, "memory for rings: {}", std::strerror(errno));
+  };
+  Result<void> done = make(table_file_, "iket ring table", layout_.table_bytes());
+  if (done) done = make(rings_file_, "iket rings", layout_.rings_bytes());
+  if (done) {
+    done = MapFile(base_ - ring::kTableOffset, layout_.table_bytes(), table_file_, 0,
+                   layout_.table_bytes());
+  }
+  if (done) done = MapFile(base_, layout_.rings_bytes(), rings_file_, 0, layout_.rings_bytes());
+  return done;
+}
+
+Result<Window> Window::CreateInHost(const ring::Layout& layout) {
+  const RealDriver& real = Real();
+  if (real.MemHostRegister == nullptr || real.MemHostUnregister == nullptr ||
+      real.MemHostGetDevicePointer == nullptr) {
+    return Fail(ErrorKind::kSystem, "this driver does not let the GPU write memory of the host");
+  }
+  Window window;
+  window.layout_ = layout;
+  window.is_in_host_ = true;
+  if (auto done = window.MapInHost(); !done) {
+    window.GiveBack();
+    return tl::unexpected(done.error());
+  }
+  return window;
+}
+
 Result<void> Window::MakeSinks() {
   if (has_sinks_) return {};
+  if (is_in_host()) {
+    sink_file_ = Descriptor(memfd_create("iket sink", MFD_CLOEXEC));
+    if (sink_file_.get() < 0 || ftruncate(sink_file_.get(), 2 * kGranularity) != 0) {
+      return Fail(ErrorKind::kSystem, "memory for a sink: {}", std::strerror(errno));
+    }
+    // Apart, since warps go on from what they read in the table.
+    auto done = MapFile(sink_base() - ring::kTableOffset, layout_.table_bytes(), sink_file_, 0,
+                        kGranularity);
+    if (done) {
+      done = MapFile(sink_base(), layout_.rings_bytes(), sink_file_, kGranularity, kGranularity);
+    }
+    has_sinks_ = done.has_value();
+    return done;
+  }
   const uint64_t end = sink_base() + Reach(layout_);
   const uint64_t table = sink_base() - ring::kTableOffset;
   const size_t before = mappings_.size();
@@ -166,6 +251,16 @@ Result<void> Window::Clear() const {
 
 // What has been taken so far; a failure here changes nothing for the program.
 void Window::GiveBack() {
+  if (is_in_host()) {
+    for (const Mapping& mapping : registered_) {
+      // NOLINTNEXTLINE(performance-no-int-to-ptr)
+      Real().MemHostUnregister(reinterpret_cast<void*>(mapping.address));
+    }
+    registered_.clear();
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
+    if (reserved_bytes_ != 0) munmap(reinterpret_cast<void*>(reserved_), reserved_bytes_);
+    return;
+  }
   for (const Mapping& mapping : mappings_) Real().MemUnmap(mapping.address, mapping.bytes);
   mappings_.clear();
   if (reserved_bytes_ != 0) Real().MemAddressFree(reserved_, reserved_bytes_);
@@ -176,6 +271,15 @@ void Window::GiveBack() {
 
 Result<Window::Shared> Window::Share() const {
   Shared shared;
+  if (is_in_host()) {
+    shared.table = fcntl(table_file_.get(), F_DUPFD_CLOEXEC, 0);
+    shared.rings = fcntl(rings_file_.get(), F_DUPFD_CLOEXEC, 0);
+    if (shared.table >= 0 && shared.rings >= 0) return shared;
+    const int error = errno;
+    if (shared.table >= 0) close(shared.table);
+    if (shared.rings >= 0) close(shared.rings);
+    return Fail(ErrorKind::kSystem, "memory of rings cannot be shared: {}", std::strerror(error));
+  }
   CUresult result =
       Real().MemExport(&shared.table, table_, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
   if (result == CUDA_SUCCESS) {
@@ -187,6 +291,11 @@ Result<Window::Shared> Window::Share() const {
 }
 
 Result<void> Window::Copy(void* to, uint64_t address, size_t bytes) const {
+  if (is_in_host()) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
+    std::memcpy(to, reinterpret_cast<const void*>(address), bytes);
+    return {};
+  }
   const PrivateStream stream;
   CUresult result = stream.result();
   if (result == CUDA_SUCCESS) result = Real().MemcpyDtoHAsync(to, address, bytes, stream);

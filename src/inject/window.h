@@ -6,6 +6,10 @@
 // not to be had, all of it is sink: code that is patched already stores somewhere harmless. The
 // table has a sink of its own then, since warps go on from what they read there.
 //
+// Rings in the host's memory (`--flight`) are for where device memory cannot be handed over, or
+// must not be used: memory files that the GPU writes through the bus, and that any process can
+// read.
+//
 // A second window of nothing but sinks takes what is recorded by warps that are left out. It costs
 // 2 MiB and is made where it is needed.
 #pragma once
@@ -13,6 +17,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "inject/driver.h"
 #include "ring/layout.h"
@@ -24,6 +29,8 @@ class Window {
   // Makes the window in the current context, of `device`; not `keeps`: as a sink, without rings.
   // Errors: kSystem; nothing is left then.
   static Result<Window> Create(CUdevice device, const ring::Layout& layout, bool keeps);
+  // The same in the host's memory.
+  static Result<Window> CreateInHost(const ring::Layout& layout);
 
   Window(Window&&) noexcept = default;
   Window& operator=(Window&&) noexcept = default;
@@ -35,6 +42,7 @@ class Window {
   Result<void> MakeSinks();
   uint64_t sink_base() const { return base_ | ring::kSinkBit; }
   bool is_sink() const { return is_sink_; }
+  bool is_in_host() const { return is_in_host_; }
   uint64_t device_bytes() const { return device_bytes_; }
   const ring::Layout& layout() const { return layout_; }
 
@@ -52,6 +60,11 @@ class Window {
 
  private:
   Window() = default;
+  Result<void> MapInHost();
+  // Maps a piece of a memory file, which begins at `from`, as often as `bytes` take, and lets the
+  // GPU write there.
+  Result<void> MapFile(uint64_t address, uint64_t bytes, const Descriptor& file, uint64_t from,
+                       uint64_t piece);
   Result<void> CreateMemories(bool keeps);
   Result<void> MapAll();
   Result<void> Clear() const;
@@ -70,6 +83,8 @@ class Window {
 
   ring::Layout layout_;
   CUdevice device_ = 0;
+  Descriptor table_file_, rings_file_, sink_file_;  // of a window in the host's memory
+  std::vector<Mapping> registered_;
   CUmemGenericAllocationHandle table_ = 0;
   CUmemGenericAllocationHandle rings_ = 0;
   CUmemGenericAllocationHandle sink_ = 0;
@@ -78,6 +93,7 @@ class Window {
   uint64_t reserved_bytes_ = 0;                  // 0 if there are none
   uint64_t base_ = 0;
   bool is_sink_ = false;
+  bool is_in_host_ = false;
   bool has_sinks_ = false;
   uint64_t device_bytes_ = 0;
 };

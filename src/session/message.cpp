@@ -13,7 +13,7 @@
 namespace iket::session {
 namespace {
 
-constexpr uint32_t kMagic = 0x31676d69;  // "img1"
+constexpr uint32_t kMagic = 0x32676d69;  // "img2"
 
 struct Packet {
   uint32_t magic;
@@ -21,6 +21,7 @@ struct Packet {
   uint32_t context;
   uint32_t ring_bytes;
   uint32_t sm_count;
+  uint32_t in_host;
   uint8_t uuid[16];
 };
 
@@ -45,7 +46,13 @@ Result<int> Socket() {
 }  // namespace
 
 Result<void> Send(int socket, const RingMemory& message) {
-  Packet packet{kMagic, message.pid, message.context, message.ring_bytes, message.sm_count, {}};
+  Packet packet{kMagic,
+                message.pid,
+                message.context,
+                message.ring_bytes,
+                message.sm_count,
+                message.in_host ? 1u : 0u,
+                {}};
   std::memcpy(packet.uuid, message.device_uuid.data(), sizeof packet.uuid);
   iovec part{&packet, sizeof packet};
   alignas(cmsghdr) char control[CMSG_SPACE(kDescriptors * sizeof(int))] = {};
@@ -102,6 +109,7 @@ Result<RingMemory> ReceiveUntrusted(int socket) {
                      .context = packet.context,
                      .ring_bytes = packet.ring_bytes,
                      .sm_count = packet.sm_count,
+                     .in_host = packet.in_host != 0,
                      .device_uuid = {},
                      .table = descriptors[0],
                      .rings = descriptors[1]};

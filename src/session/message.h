@@ -20,6 +20,7 @@ namespace iket::session {
 inline constexpr char kEnvSocket[] = "IKET_SOCKET";  // path of the supervisor's socket
 inline constexpr char kEnvOutput[] = "IKET_OUTPUT";  // folder of the capture files
 inline constexpr char kEnvRingBytes[] = "IKET_RING_BYTES";
+inline constexpr char kEnvFlight[] = "IKET_FLIGHT";             // "1": rings in the host's memory
 inline constexpr char kEnvMemoryBytes[] = "IKET_MEMORY_BYTES";  // the most that rings may take
 
 struct RingMemory {
@@ -27,6 +28,7 @@ struct RingMemory {
   uint32_t context = 0;     // index, as in the capture
   uint32_t ring_bytes = 0;  // ring::Layout
   uint32_t sm_count = 0;
+  bool in_host = false;  // the descriptors are memory files, else handles of device memory
   std::array<uint8_t, 16> device_uuid{};
   // Descriptors; owned by whoever holds the message.
   int table = -1;

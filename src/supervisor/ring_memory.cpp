@@ -1,11 +1,33 @@
 #include "supervisor/ring_memory.h"
 
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <system_error>
 #include <vector>
 
+#include "base/retry.h"
 #include "session/finish.h"
 
 namespace iket::supervisor {
+namespace {
+
+// Not mapped: whoever sent the descriptor may cut the file meanwhile.
+Result<void> ReadFile(int file, void* to, uint64_t offset, size_t bytes) {
+  auto* at = static_cast<std::byte*>(to);
+  while (bytes > 0) {
+    const ssize_t got = Retry([&] { return pread(file, at, bytes, static_cast<off_t>(offset)); });
+    if (got < 0) return Fail(ErrorKind::kSystem, "reading rings: {}", std::strerror(errno));
+    if (got == 0) return Fail(ErrorKind::kBadInput, "the memory of the rings ends too early");
+    at += got;
+    offset += static_cast<uint64_t>(got);
+    bytes -= static_cast<size_t>(got);
+  }
+  return {};
+}
+
+}  // namespace
 
 // A shareable handle mapped into this process, readable.
 class RingWindow::Mapping {
@@ -59,12 +81,12 @@ class RingWindow::Mapping {
   bool mapped_ = false;
 };
 
-RingWindow::RingWindow(const Driver& driver) : driver_(driver) {}
+RingWindow::RingWindow(const Driver* driver) : driver_(driver) {}
 
 RingWindow::~RingWindow() {
   rings_.reset();
   table_.reset();
-  if (current_ != nullptr) driver_.PrimaryCtxRelease(device_);
+  if (current_ != nullptr) driver_->PrimaryCtxRelease(device_);
 }
 
 Result<std::unique_ptr<RingWindow>> RingWindow::Open(const Driver& driver,
@@ -73,7 +95,7 @@ Result<std::unique_ptr<RingWindow>> RingWindow::Open(const Driver& driver,
   if (!layout) return FailIn("the guest's ring memory", layout.error());
   const auto device = driver.FindDevice(untrusted_memory.device_uuid);
   if (!device) return tl::unexpected(device.error());
-  std::unique_ptr<RingWindow> window(new RingWindow(driver));
+  std::unique_ptr<RingWindow> window(new RingWindow(&driver));
   window->layout_ = *layout;
   window->context_ = untrusted_memory.context;
   window->device_ = *device;
@@ -88,13 +110,31 @@ Result<std::unique_ptr<RingWindow>> RingWindow::Open(const Driver& driver,
   return window;
 }
 
+Result<std::unique_ptr<RingWindow>> RingWindow::OpenInHost(
+    const session::RingMemory& untrusted_memory) {
+  const auto layout = ring::MakeLayout(untrusted_memory.ring_bytes, untrusted_memory.sm_count);
+  if (!layout) return FailIn("the guest's ring memory", layout.error());
+  std::unique_ptr<RingWindow> window(new RingWindow(nullptr));
+  window->layout_ = *layout;
+  window->context_ = untrusted_memory.context;
+  window->table_file_ = untrusted_memory.table;
+  window->rings_file_ = untrusted_memory.rings;
+  return window;
+}
+
 Result<void> RingWindow::Enter() const {
-  const CUresult result = driver_.CtxSetCurrent(current_);
-  if (result != CUDA_SUCCESS) return driver_.Failure("cuCtxSetCurrent", result);
+  if (is_in_host()) return {};
+  const CUresult result = driver_->CtxSetCurrent(current_);
+  if (result != CUDA_SUCCESS) return driver_->Failure("cuCtxSetCurrent", result);
   return {};
 }
 
 session::WindowCopy RingWindow::Copy() const {
+  if (is_in_host()) {
+    return {.table = [this](void* to, size_t bytes) { return ReadFile(table_file_, to, 0, bytes); },
+            .rings = [this](void* to, uint64_t offset,
+                            size_t bytes) { return ReadFile(rings_file_, to, offset, bytes); }};
+  }
   return {.table = [this](void* to, size_t bytes) { return table_->Copy(to, 0, bytes); },
           .rings = [this](void* to, uint64_t offset,
                           size_t bytes) { return rings_->Copy(to, offset, bytes); }};
@@ -109,17 +149,20 @@ void RingWindows::OpenSoon() {
   }
 }
 
-Result<RingWindow*> RingWindows::Find(const session::RingMemory& untrusted_memory) {
+Result<std::unique_ptr<RingWindow>> RingWindows::Open(const session::RingMemory& untrusted_memory) {
+  if (untrusted_memory.in_host) return RingWindow::OpenInHost(untrusted_memory);
   if (driver_ == nullptr) {
-    driver_ = std::make_unique<Result<Driver>>(opening_.valid() ? opening_.get()
-                                                                : Driver::Open(path_));
+    driver_ =
+        std::make_unique<Result<Driver>>(opening_.valid() ? opening_.get() : Driver::Open(path_));
   }
   if (!*driver_) return tl::unexpected(driver_->error());
+  return RingWindow::Open(**driver_, untrusted_memory);
+}
+
+Result<RingWindow*> RingWindows::Find(const session::RingMemory& untrusted_memory) {
   const std::pair key(untrusted_memory.pid, untrusted_memory.context);
   auto found = windows_.find(key);
-  if (found == windows_.end()) {
-    found = windows_.emplace(key, RingWindow::Open(**driver_, untrusted_memory)).first;
-  }
+  if (found == windows_.end()) found = windows_.emplace(key, Open(untrusted_memory)).first;
   if (!found->second) return tl::unexpected(found->second.error());
   RingWindow* const window = found->second->get();
   if (auto done = window->Enter(); !done) return tl::unexpected(done.error());

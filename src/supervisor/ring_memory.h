@@ -1,7 +1,8 @@
 // ring_memory.h: reads the ring memory of a guest from this process.
 //
 // Works while the guest runs, after a fault of its kernel, and after its death: the memory lives as
-// long as somebody holds its handles. Maps them here, read-only where the driver can.
+// long as somebody holds its handles. Maps them here, read-only where the driver can. Rings in the
+// host's memory are files, and read as such: no driver is needed.
 //
 // Cost: the first window of a GPU makes a CUDA context in this process (0.2 s, some hundred MB of
 // device memory); a copy runs at PCIe speed and does not disturb the guest's kernels.
@@ -30,6 +31,9 @@ class RingWindow {
   // Errors: kUsage (the guest's numbers make no layout), kSystem.
   static Result<std::unique_ptr<RingWindow>> Open(const Driver& driver,
                                                   const session::RingMemory& untrusted_memory);
+  // Of rings in the host's memory; their descriptors must outlive the window.
+  static Result<std::unique_ptr<RingWindow>> OpenInHost(
+      const session::RingMemory& untrusted_memory);
   ~RingWindow();
   RingWindow(const RingWindow&) = delete;
   RingWindow& operator=(const RingWindow&) = delete;
@@ -37,20 +41,22 @@ class RingWindow {
   const ring::Layout& layout() const { return layout_; }
   uint32_t context() const { return context_; }
 
-  // Makes the window's CUDA context current in this thread.
+  bool is_in_host() const { return driver_ == nullptr; }
+  // Makes the window's CUDA context, if it has one, current in this thread.
   Result<void> Enter() const;
   // Copies bytes of it. Refers to this window.
   session::WindowCopy Copy() const;
 
  private:
   class Mapping;
-  explicit RingWindow(const Driver& driver);
+  explicit RingWindow(const Driver* driver);
 
-  const Driver& driver_;
+  const Driver* driver_;  // null: in the host's memory
   ring::Layout layout_;
   uint32_t context_ = 0;
   CUdevice device_ = 0;
   CUcontext current_ = nullptr;
+  int table_file_ = -1, rings_file_ = -1;
   std::unique_ptr<Mapping> table_;
   std::unique_ptr<Mapping> rings_;
 };
@@ -72,6 +78,8 @@ class RingWindows {
   void Forget(uint32_t pid);
 
  private:
+  Result<std::unique_ptr<RingWindow>> Open(const session::RingMemory& untrusted_memory);
+
   std::string path_;
   std::future<Result<Driver>> opening_;
   std::unique_ptr<Result<Driver>> driver_;

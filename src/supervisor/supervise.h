@@ -20,6 +20,7 @@ struct Options {
   std::vector<std::string> command;
   std::string output_folder;  // exists
   uint64_t ring_bytes = 32 << 10;
+  bool flight = false;         // rings in the host's memory
   uint64_t memory_bytes = 0;   // that all rings on one GPU may take; 0: the collector's default
   std::string selection = {};  // what is to be recorded: session::Encode
   std::string library;         // libiket_inject.so; empty: beside this program (../lib)

@@ -198,6 +198,7 @@ std::string Write(const Context& row) {
       .FIELD(device_memory_bytes)
       .FIELD(sink_only)
       .FIELD(in_process_drain)
+      .FIELD(in_host)
       .FIELD(recording_version)
       .End();
 }

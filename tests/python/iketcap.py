@@ -326,7 +326,7 @@ def contexts(raw, strings):
         yield index, {
             "index": index, "device": device, "ring_bytes": ring, "slots_per_sm": slots,
             "sm_count": sms, "device_memory_bytes": memory, "sink_only": bool(flags & 1),
-            "in_process_drain": bool(flags & 2), "recording_version": words}
+            "in_process_drain": bool(flags & 2), "in_host": bool(flags & 4), "recording_version": words}
 
 
 def launches(raw, strings):
