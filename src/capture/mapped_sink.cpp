@@ -14,8 +14,13 @@
 namespace iket::capture {
 namespace {
 
-constexpr uint64_t kWindowBytes = uint64_t{128} << 20;
+// Taking a window up and giving it back stops all threads that are at the same: few of them. But
+// giving it back takes time, and others may wait for who does it: not too large ones.
+constexpr uint64_t kWindowBytes = uint64_t{64} << 20;
 constexpr size_t kWindowsKept = 2;
+// What is made present at a time: the kernel has cleared it, and it is still in the core's cache.
+constexpr uint64_t kStep = uint64_t{128} << 10;
+static_assert(kWindowBytes % kStep == 0);
 constexpr uint64_t kPage = 4096;
 
 std::string ErrorText(int error) {
@@ -100,25 +105,19 @@ std::shared_ptr<MappedSink::Window> MappedSink::WindowAt(uint64_t at) {
   return window;
 }
 
-// The windows over a place, with its pages present for writing. None if that cannot be.
-std::vector<std::shared_ptr<MappedSink::Window>> MappedSink::Populate(uint64_t at, uint64_t bytes) {
-  std::vector<std::shared_ptr<Window>> windows;
-  for (const uint64_t end = at + bytes; at < end;) {
-    const auto window = WindowAt(at);
-    if (window == nullptr) return {};
-    const uint64_t from = at / kPage * kPage;
-    at = std::min(end, window->end());
-    while (madvise(window->At(from), at - from, MADV_POPULATE_WRITE) != 0) {
-      if (errno == EAGAIN || errno == EINTR) continue;
-      if (errno == EINVAL) can_map_ = false;  // a kernel before 5.14
-      return {};
-    }
-    windows.push_back(window);
+// Makes pages present for writing. False if that cannot be.
+bool MappedSink::Populate(const Window& window, uint64_t begin, uint64_t end) {
+  begin = begin / kPage * kPage;
+  while (madvise(window.At(begin), end - begin, MADV_POPULATE_WRITE) != 0) {
+    if (errno == EAGAIN || errno == EINTR) continue;
+    if (errno == EINVAL) can_map_ = false;  // a kernel before 5.14
+    return false;
   }
-  return windows;
+  return true;
 }
 
 Result<void> MappedSink::WriteAt(uint64_t at, std::span<const std::byte> part) {
+  const WriteSignalGuard guard;
   while (!part.empty()) {
     const ssize_t written = pwrite(fd_.get(), part.data(), part.size(), static_cast<off_t>(at));
     if (written > 0) {
@@ -135,21 +134,24 @@ Result<void> MappedSink::WriteAt(uint64_t at, std::span<const std::byte> part) {
 Result<void> MappedSink::Fill(uint64_t at, std::span<const std::span<const std::byte>> parts) {
   uint64_t bytes = 0;
   for (const std::span<const std::byte> part : parts) bytes += part.size();
-  const auto windows = can_map_ ? Populate(at, bytes) : std::vector<std::shared_ptr<Window>>();
-  if (windows.empty()) {
-    const WriteSignalGuard guard;
-    for (const std::span<const std::byte> part : parts) {
-      if (auto done = WriteAt(at, part); !done) return done;
-      at += part.size();
-    }
-    return {};
-  }
-  auto window = windows.begin();
+  const uint64_t end = at + bytes;
+  std::shared_ptr<Window> window;
+  uint64_t present = at;  // pages up to here
+  bool mapped = can_map_;
   for (std::span<const std::byte> part : parts) {
     while (!part.empty()) {
-      if (at == (*window)->end()) ++window;
-      const size_t count = std::min<uint64_t>(part.size(), (*window)->end() - at);
-      std::memcpy((*window)->At(at), part.data(), count);
+      if (mapped && at == present) {
+        if (window == nullptr || at == window->end()) window = WindowAt(at);
+        present = std::min(end, (at / kStep + 1) * kStep);
+        mapped = window != nullptr && Populate(*window, at, present);
+      }
+      if (!mapped) {
+        if (auto done = WriteAt(at, part); !done) return done;
+        at += part.size();
+        break;
+      }
+      const size_t count = std::min<uint64_t>(part.size(), present - at);
+      std::memcpy(window->At(at), part.data(), count);
       part = part.subspan(count);
       at += count;
     }

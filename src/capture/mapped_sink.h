@@ -2,16 +2,16 @@
 //
 // write(2) holds the file's lock while it copies and finds pages, so threads that write to one file
 // wait for one another. Here the end of the file is mapped, a window at a time, and each thread
-// copies into its own place, whose pages it makes present first: a full disk is an error then, not a
-// signal. Where a place cannot be mapped (an old kernel, some file systems), or has no room, it is
-// written with pwrite.
+// copies into its own place, of which it makes the pages present first: a full disk is an error
+// then, not a signal. Where a place cannot be mapped (an old kernel, some file systems), or has no
+// room, it is written with pwrite.
 //
 // For a process of our own: it trusts its descriptor, and nobody may cut the file meanwhile. After
 // a kill the file ends behind the last place that was taken, and those that were not filled to
 // their end are zeros, whole or in part.
 //
-// Cost: address space of two windows (256 MiB) or a few more; one ftruncate a piece; on a machine
-// with two cores as much as writing takes there (bench/append_bench.cpp).
+// Cost: address space of two windows (128 MiB) or a few more; one ftruncate a piece; the processor
+// time of a page is twice that of write(2), but threads share it (bench/append_bench.cpp).
 #pragma once
 
 #include <atomic>
@@ -44,7 +44,7 @@ class MappedSink final : public ByteSink {
   class Window;
   MappedSink(int fd, std::string path);
   std::shared_ptr<Window> WindowAt(uint64_t at);
-  std::vector<std::shared_ptr<Window>> Populate(uint64_t at, uint64_t bytes);
+  bool Populate(const Window& window, uint64_t begin, uint64_t end);
   Result<void> WriteAt(uint64_t at, std::span<const std::byte> part);
 
   Descriptor fd_;

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <thread>
@@ -27,9 +28,9 @@ constexpr uint32_t kRingsPerThread = 8;
 class SharedWriterTest : public testing::Test {
  protected:
   SharedWriterTest()
-      : path_((std::filesystem::temp_directory_path() /
-               ("shared_writer_" + std::to_string(getpid())))
-                  .string()) {}
+      : path_(
+            (std::filesystem::temp_directory_path() / ("shared_writer_" + std::to_string(getpid())))
+                .string()) {}
   ~SharedWriterTest() override { std::filesystem::remove(path_); }
 
   Result<Writer> Create() const {
@@ -264,12 +265,49 @@ TEST_F(SharedWriterTest, PlacesThatNobodyFilledAreSteppedOver) {
     ASSERT_TRUE(sink.Take(bytes));
     skipped += bytes;
   }
-  { const Writer gone = std::move(*writer); }
+  {
+    const Writer gone = std::move(*writer);
+  }
   const Result<Reader> reader = Reader::Open(path_);
   ASSERT_TRUE(reader);
   EXPECT_EQ(reader->capture().notes.size(), 4u);
   EXPECT_EQ(reader->capture().damage.bytes_skipped, skipped);
   EXPECT_EQ(reader->capture().damage.chunks_damaged, 0u);
+}
+
+// Without address space for a window the file is written.
+TEST_F(SharedWriterTest, AFileThatCannotBeMappedIsWritten) {
+  const pid_t child = fork();
+  if (child == 0) {
+    std::ifstream statm("/proc/self/statm");
+    rlim_t pages = 0;
+    statm >> pages;
+    const rlim_t most = pages * static_cast<rlim_t>(getpagesize()) + (rlim_t{30} << 20);
+    const rlimit limit{.rlim_cur = most, .rlim_max = most};
+    if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(10);
+    Result<Writer> writer = Create();
+    if (!writer) _exit(11);
+    std::atomic<int> calls = 0;
+    if (AppendAsThread(*writer, 0, After(calls, 100)).errors != 0) _exit(12);
+    _exit(writer->Finish() ? 0 : 13);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status)) << WTERMSIG(status);
+  ASSERT_EQ(WEXITSTATUS(status), 0);
+  const Result<Reader> reader = Reader::Open(path_);
+  ASSERT_TRUE(reader) << reader.error().message;
+  EXPECT_FALSE(reader->capture().damage.any()) << reader->capture().damage.Summary();
+  EXPECT_EQ(reader->ring_block_count(), 100u);
+  RecordsOf(*reader, true);
+}
+
+TEST_F(SharedWriterTest, ADeviceThatIsFull) {
+  auto sink = MappedSink::Create("/dev/full");
+  ASSERT_TRUE(sink);
+  const auto writer = Writer::Create(std::move(*sink), {.compression_level = 0, .shared = true});
+  ASSERT_FALSE(writer);
+  EXPECT_THAT(writer.error().message, testing::HasSubstr("/dev/full: cannot write the capture"));
 }
 
 TEST_F(SharedWriterTest, AFileThatCannotBeMade) {

@@ -44,8 +44,8 @@ struct UsedRing {
   std::span<const ring::Record> untrusted_records{};
 };
 
-// Of `count` rings from `first` on, those that were used; their records are not known yet. `table` is
-// the table of their window, as it was copied.
+// Of `count` rings from `first` on, those that were used; their records are not known yet. `table`
+// is the table of their window, as it was copied.
 std::vector<UsedRing> FindUsedRings(std::span<const std::byte> untrusted_table, uint32_t first,
                                     uint32_t count);
 

@@ -40,8 +40,7 @@ void CopyLane::Grow(Buffer& buffer, size_t bytes) const {
   bytes = std::max(bytes, kLeast);
   Free(buffer);
   void* memory = nullptr;
-  buffer.is_locked =
-      driver_.MemHostAlloc(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE) == CUDA_SUCCESS;
+  buffer.is_locked = driver_.MemHostAlloc(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE) == CUDA_SUCCESS;
   if (buffer.is_locked) {
     buffer.memory = static_cast<std::byte*>(memory);
   } else {

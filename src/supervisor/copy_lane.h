@@ -3,7 +3,8 @@
 //
 // A copy that was begun goes on by itself; so while one buffer is looked at, the next is filled.
 //
-// Cost: page-locked memory of the copies' sizes, a MiB a buffer at least; keeps the device's primary context.
+// Cost: page-locked memory of the copies' sizes, a MiB a buffer at least; keeps the device's
+// primary context.
 #pragma once
 
 #include <array>
@@ -43,7 +44,7 @@ class CopyLane {
     std::byte* memory = nullptr;
     size_t size = 0;
     size_t used = 0;
-    bool is_locked = false;           // else it is `plain`
+    bool is_locked = false;             // else it is `plain`
     std::vector<std::byte> plain = {};  // where the driver locks no more
   };
   CopyLane(const Driver& driver, CUdevice device) : driver_(driver), device_(device) {}

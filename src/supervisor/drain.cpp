@@ -148,14 +148,13 @@ Drain::News Drain::Read(const session::RingMemory& memory, bool quiet) {
   if (done) done = (*lane)->Wait();
   if (!done) return fail(done.error().message);
 
-  Reading reading{
-      .memory = memory,
-      .window = **window,
-      .context = context,
-      .quiet = quiet,
-      .table = (*lane)->Bytes(kTableBuffer),
-      .rings_per_piece = static_cast<uint32_t>(
-          std::clamp<size_t>(kPieceBytes / layout.ring_bytes, 1, ring::kSlotsPerSm))};
+  Reading reading{.memory = memory,
+                  .window = **window,
+                  .context = context,
+                  .quiet = quiet,
+                  .table = (*lane)->Bytes(kTableBuffer),
+                  .rings_per_piece = static_cast<uint32_t>(
+                      std::clamp<size_t>(kPieceBytes / layout.ring_bytes, 1, ring::kSlotsPerSm))};
   workers_->Run(1 + context.news / kRecordsPerThread,
                 [&](size_t worker) { Work(reading, worker); });
   if (!reading.done) return fail(reading.done.error().message);
@@ -204,13 +203,11 @@ Result<void> Drain::Append(Reading& reading, std::span<const session::UsedRing> 
     session::RingFollower& follower = reading.context.followers[ring.ring];
     const size_t size = ring.untrusted_records.size();
     if (follower.size() == 0) follower = session::RingFollower(size);
-    const auto row =
-        follower.Follow(ring.ring, ring.header, ring.untrusted_records, reading.quiet);
+    const auto row = follower.Follow(ring.ring, ring.header, ring.untrusted_records, reading.quiet);
     if (!row) continue;
     const size_t records = row->older.size() + row->newer.size();
     news.records += records;
-    news.fullest =
-        std::max(news.fullest, static_cast<double>(records) / static_cast<double>(size));
+    news.fullest = std::max(news.fullest, static_cast<double>(records) / static_cast<double>(size));
     rows.push_back(*row);
   }
   if (rows.empty()) return {};

@@ -34,9 +34,10 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 using session::RingMemory;
 
-// Of passes over the rings: where one was fuller of news than kHurry, the next pass follows at once;
-// else kPause is waited, twice as long after each that brought nothing, until that is four times
-// what a pass takes, so that an idle program costs a fifth of a core, and never over kLongestPause.
+// Of passes over the rings: where one was fuller of news than kHurry, the next pass follows at
+// once; else kPause is waited, twice as long after each that brought nothing, until that is four
+// times what a pass takes, so that an idle program costs a fifth of a core, and never over
+// kLongestPause.
 constexpr double kHurry = 0.1;
 constexpr int kIdleShare = 4;
 constexpr std::chrono::milliseconds kPause{2}, kLongestPause{16};
@@ -158,7 +159,8 @@ class Supervision {
     const Clock::time_point begin = Clock::now();
     const Drain::News news = drain_->Pass(guests_.contexts());
     const Clock::time_point end = Clock::now();
-    const auto longest = std::clamp<Clock::duration>(kIdleShare * (end - begin), kPause, kLongestPause);
+    const auto longest =
+        std::clamp<Clock::duration>(kIdleShare * (end - begin), kPause, kLongestPause);
     pause_ = news.records == 0 ? std::min(2 * pause_, longest) : kPause;
     next_drain_ = news.fullest > kHurry ? end : end + pause_;
   }

@@ -94,9 +94,9 @@ class TestingRings {
     access.location = properties.location;
     access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     Call<decltype(&::cuMemCreate)>("cuMemCreate", &handle, bytes, &properties, 0ull);
-    Call<decltype(&::cuMemExportToShareableHandle)>(
-        "cuMemExportToShareableHandle", static_cast<void*>(descriptor), handle,
-        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0ull);
+    Call<decltype(&::cuMemExportToShareableHandle)>("cuMemExportToShareableHandle",
+                                                    static_cast<void*>(descriptor), handle,
+                                                    CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0ull);
     Call<decltype(&::cuMemAddressReserve)>("cuMemAddressReserve", &address, bytes, size_t{0},
                                            CUdeviceptr{0}, 0ull);
     Call<decltype(&::cuMemMap)>("cuMemMap", address, bytes, size_t{0}, handle, 0ull);

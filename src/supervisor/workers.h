@@ -17,8 +17,8 @@ class Workers {
   // As many as this machine has cores, less one for the program, at least one and at most 16.
   static size_t Count();
 
-  // `count` workers, at least one: the caller of Run() is the first of them, so one needs no thread.
-  // Where threads cannot be had there are fewer. They take no signals.
+  // `count` workers, at least one: the caller of Run() is the first of them, so one needs no
+  // thread. Where threads cannot be had there are fewer. They take no signals.
   explicit Workers(size_t count);
   ~Workers();
   Workers(const Workers&) = delete;
