@@ -76,15 +76,56 @@ Result<uint64_t> MappedSink::Take(uint64_t bytes) {
 }
 
 bool MappedSink::GiveBack(uint64_t at, uint64_t bytes) {
-  // What is left of the piece takes room that the end of the capture may need.
-  if (at + bytes == end_) {
-    end_ = at;
-    static_cast<void>(ftruncate(fd_.get(), static_cast<off_t>(end_)));
-    return true;
+  if (at + bytes != end_) {
+    holes_[at] = bytes;
+    return false;
   }
-  fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(at),
-            static_cast<off_t>(bytes));
-  return false;
+  // The end of the capture may need the room.
+  end_ = at;
+  static_cast<void>(ftruncate(fd_.get(), static_cast<off_t>(end_)));
+  return true;
+}
+
+// Some MiB: all that other threads were writing when one found the disk full. They give their room
+// back before they take it again, since there may be no other.
+Result<void> MappedSink::CloseHoles() {
+  if (holes_.empty()) return {};
+  const uint64_t first = holes_.begin()->first;
+  std::vector<std::byte> moved;
+  for (uint64_t at = first; at < end_;) {
+    if (const auto hole = holes_.find(at); hole != holes_.end()) {
+      at += hole->second;
+      continue;
+    }
+    const auto next = holes_.upper_bound(at);
+    const uint64_t bytes = (next != holes_.end() ? next->first : end_) - at;
+    const size_t before = moved.size();
+    moved.resize(before + bytes);
+    if (auto done = ReadAt(at, std::span(moved).subspan(before)); !done) return done;
+    at += bytes;
+  }
+  holes_.clear();
+  end_ = first;
+  if (ftruncate(fd_.get(), static_cast<off_t>(end_)) != 0) {
+    return Fail(ErrorKind::kSystem, "{}: cannot cut the capture: {}", path_, ErrorText(errno));
+  }
+  auto done = WriteAt(end_, moved);
+  if (done) end_ += moved.size();
+  return done;
+}
+
+Result<void> MappedSink::ReadAt(uint64_t at, std::span<std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t got = pread(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(at));
+    if (got > 0) {
+      at += static_cast<uint64_t>(got);
+      bytes = bytes.subspan(static_cast<size_t>(got));
+    } else if (got == 0 || errno != EINTR) {
+      return Fail(ErrorKind::kSystem, "{}: cannot read the capture at {}: {}", path_, at,
+                  ErrorText(got < 0 ? errno : EIO));
+    }
+  }
+  return {};
 }
 
 std::shared_ptr<MappedSink::Window> MappedSink::WindowAt(uint64_t at) {

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -39,17 +40,20 @@ class MappedSink final : public ByteSink {
   Result<uint64_t> Take(uint64_t bytes) override;
   Result<void> Fill(uint64_t at, std::span<const std::span<const std::byte>> parts) override;
   bool GiveBack(uint64_t at, uint64_t bytes) override;
+  Result<void> CloseHoles() override;
 
  private:
   class Window;
   MappedSink(int fd, std::string path);
   std::shared_ptr<Window> WindowAt(uint64_t at);
   bool Populate(const Window& window, uint64_t begin, uint64_t end);
+  Result<void> ReadAt(uint64_t at, std::span<std::byte> bytes);
   Result<void> WriteAt(uint64_t at, std::span<const std::byte> part);
 
   Descriptor fd_;
   std::string path_;
   uint64_t end_ = 0;
+  std::map<uint64_t, uint64_t> holes_;  // bytes, by where they begin
   std::atomic<bool> can_map_ = true;
   std::mutex mutex_;                              // guards what follows
   std::vector<std::shared_ptr<Window>> windows_;  // the newest two

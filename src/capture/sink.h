@@ -41,8 +41,11 @@ class ByteSink {
   // From any thread. On an error (kSystem) the place holds zeros, or a part of the piece.
   virtual Result<void> Fill(uint64_t at, std::span<const std::span<const std::byte>> parts);
   // Gives back the place of a piece that could not be written, one thread at a time as Take().
-  // False: others were taken behind it, and it stays as a hole.
+  // False: others were taken behind it, and it is a hole for now.
   virtual bool GiveBack(uint64_t at, uint64_t bytes);
+  // When no piece is on its way: what stands behind holes moves up. Error: kSystem, and what was to
+  // move is lost.
+  virtual Result<void> CloseHoles() { return {}; }
 };
 
 // Writes to a file descriptor, from its start: an empty regular file, or a pipe.

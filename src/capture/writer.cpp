@@ -44,8 +44,8 @@ struct Writer::State {
 
   std::mutex mutex;  // of a shared writer: guards what follows
   std::map<uint32_t, uint64_t> chunks_by_kind;
-  uint64_t numbers = 0;  // taken by chunks, those of holes included
-  uint64_t holes = 0;
+  uint64_t numbers = 0;  // taken by chunks, those included that failed when others had later ones
+  uint64_t holes = 0;    // of these
   uint64_t file_bytes = 0;
   uint64_t chunks_lost = 0;
   uint64_t bytes_lost = 0;
@@ -58,7 +58,7 @@ struct Writer::State {
   Result<void> Append(std::vector<Bytes>& parts, wire::ChunkHeader header);
   Result<void> AppendAtItsPlace(std::vector<Bytes>& parts, wire::ChunkHeader header);
   void Number(wire::ChunkHeader& header, uint64_t bytes);
-  void Unnumber(const wire::ChunkHeader& header, uint64_t bytes);
+  void Uncount(const wire::ChunkHeader& header, uint64_t bytes);
   Result<void> WriteStrings();
   template <typename T>
   Result<void> WriteTable(std::span<const T> rows);
@@ -105,9 +105,8 @@ void Writer::State::Number(wire::ChunkHeader& header, uint64_t bytes) {
   file_bytes += bytes;
 }
 
-// Takes that back: it is not in the file, nor is any with a later number.
-void Writer::State::Unnumber(const wire::ChunkHeader& header, uint64_t bytes) {
-  --numbers;
+// It is not in the file after all.
+void Writer::State::Uncount(const wire::ChunkHeader& header, uint64_t bytes) {
   if (--chunks_by_kind[header.kind] == 0) chunks_by_kind.erase(header.kind);
   file_bytes -= bytes;
 }
@@ -119,7 +118,10 @@ Result<void> Writer::State::Append(std::vector<Bytes>& parts, wire::ChunkHeader 
   Number(header, bytes);
   parts.insert(parts.begin(), std::as_bytes(std::span(&header, 1)));
   Result<void> written = sink->Write(parts);
-  if (!written) Unnumber(header, bytes);
+  if (!written) {
+    Uncount(header, bytes);
+    --numbers;
+  }
   return written;
 }
 
@@ -137,11 +139,11 @@ Result<void> Writer::State::AppendAtItsPlace(std::vector<Bytes>& parts, wire::Ch
   Result<void> written = sink->Fill(*place, parts);
   if (!written) {
     const auto lock = Lock();
+    Uncount(header, bytes);
     if (sink->GiveBack(*place, bytes)) {
-      Unnumber(header, bytes);
+      --numbers;
     } else {
       ++holes;
-      if (--chunks_by_kind[header.kind] == 0) chunks_by_kind.erase(header.kind);
     }
   }
   return written;
@@ -377,6 +379,7 @@ Result<void> Writer::Finish() {
     return Fail(ErrorKind::kSystem, "the capture cannot be closed: {} of its chunks are lost",
                 state_->chunks_lost);
   }
+  if (auto done = state_->sink->CloseHoles(); !done) return done;
   const Bytes raw = payload;
   Result<void> written = state_->Emit(wire::kDone, std::span<const Bytes>(&raw, 1));
   Result<void> closed = state_->sink->Close();

@@ -11,9 +11,9 @@
 //
 // Shared writers: several threads may append rings at once, and one after the other anything else.
 // Checksum and copy of a chunk run beside those of others; only its number and its place in the
-// file are taken one at a time. A chunk that fails when others have their places behind it leaves a
-// hole, which readers step over and count, as they do the holes of chunks that were being written
-// when the process died.
+// file are taken one at a time. A chunk that fails when others have later numbers counts as missing
+// too; those that were being written when the process died are holes, which readers step over and
+// count.
 //
 // Cost: one copy of the data and one deflate pass (level 1) a chunk; memory about two chunks (9 MB)
 // at most, plus the interned strings. Without compression rings go to the sink from where they lie:

@@ -3,12 +3,16 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <system_error>
 
 namespace iket::supervisor {
 
 size_t Workers::Count() {
   constexpr size_t kMost = 16;
+  if (const char* const said = std::getenv("IKET_DRAIN_THREADS")) {
+    return std::clamp<size_t>(std::strtoul(said, nullptr, 10), 1, kMost);
+  }
   const size_t cores = std::thread::hardware_concurrency();
   return std::clamp<size_t>(cores, 2, kMost + 1) - 1;
 }

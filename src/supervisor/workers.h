@@ -14,7 +14,8 @@ namespace iket::supervisor {
 
 class Workers {
  public:
-  // As many as this machine has cores, less one for the program, at least one and at most 16.
+  // As many as this machine has cores, less one for the program, at least one and at most 16; or as
+  // IKET_DRAIN_THREADS says, for tests and measurements.
   static size_t Count();
 
   // `count` workers, at least one: the caller of Run() is the first of them, so one needs no
