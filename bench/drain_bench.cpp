@@ -14,7 +14,8 @@
 
 namespace {
 
-using namespace iket;
+namespace ring = iket::ring;
+namespace supervisor = iket::supervisor;
 
 std::string Variable(const char* name, const char* otherwise) {
   const char* const value = std::getenv(name);

@@ -136,6 +136,10 @@ Drain::News Drain::Read(const session::RingMemory& memory, bool quiet) {
   if (workers_ == nullptr) {
     workers_ = std::make_unique<Workers>(threads_);
     lanes_.resize(workers_->count());
+    if (workers_->count() < threads_) {
+      Warn(fmt::format("only {} of {} threads could be started to empty rings (ulimit -u)",
+                       workers_->count(), threads_));
+    }
   }
   const ring::Layout& layout = (*window)->layout();
   context.followers.resize(layout.ring_count(), session::RingFollower(0));

@@ -24,8 +24,7 @@ Workers::Workers(size_t count) {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     for (size_t i = 1; i < count; ++i) threads_.emplace_back([this, i] { Work(i); });
-  } catch (const std::system_error&) {
-    // A limit on threads: fewer do it too.
+  } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): fewer do it too
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

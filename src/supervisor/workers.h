@@ -19,7 +19,7 @@ class Workers {
   static size_t Count();
 
   // `count` workers, at least one: the caller of Run() is the first of them, so one needs no
-  // thread. Where threads cannot be had there are fewer. They take no signals.
+  // thread. Where threads cannot be had (a limit) there are fewer. They take no signals.
   explicit Workers(size_t count);
   ~Workers();
   Workers(const Workers&) = delete;
