@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 namespace iket {
@@ -21,6 +22,20 @@ TEST(Crc32c, ContinuesARunningSum) {
     uint32_t first = Crc32c(text.data(), cut);
     EXPECT_EQ(Crc32c(text.data() + cut, text.size() - cut, first),
               Crc32c(text.data(), text.size()));
+  }
+}
+
+// Long data is summed in lanes, short data is not.
+TEST(Crc32c, LongDataIsTheSumOfShortPieces) {
+  std::string data(20'000, '\0');
+  uint32_t state = 1;
+  for (char& c : data) c = static_cast<char>((state = state * 1664525u + 1013904223u) >> 24);
+  for (size_t size = 0; size <= data.size(); size += size < 100 ? 1 : 61) {
+    uint32_t expected = 0;
+    for (size_t at = 0; at < size; at += 1000) {
+      expected = Crc32c(data.data() + at, std::min<size_t>(1000, size - at), expected);
+    }
+    ASSERT_EQ(Crc32c(data.data(), size), expected) << size;
   }
 }
 

@@ -85,10 +85,8 @@ std::vector<std::byte> EncodeDevice(const Device& device, StringTable& strings) 
   return payload.Take();
 }
 
-std::vector<std::byte> EncodeRings(const RingMoment& moment, bool last_of_moment,
-                                   std::span<const RingPiece> pieces) {
-  size_t records = 0;
-  for (const RingPiece& piece : pieces) records += piece.entry.records;
+std::vector<std::byte> EncodeRingTable(const RingMoment& moment, bool last_of_moment,
+                                       std::span<const RingPiece> pieces) {
   const wire::RingHead head{.table = {.head_bytes = sizeof(head),
                                       .row_count = static_cast<uint32_t>(pieces.size()),
                                       .row_bytes = sizeof(wire::RingEntry),
@@ -100,14 +98,9 @@ std::vector<std::byte> EncodeRings(const RingMoment& moment, bool last_of_moment
                             .moment = moment.number,
                             .begin_ns = moment.begin_ns,
                             .reserved = 0};
-  PayloadBuilder payload(sizeof(head) + pieces.size() * sizeof(wire::RingEntry) +
-                         records * sizeof(ring::Record));
+  PayloadBuilder payload(sizeof(head) + pieces.size() * sizeof(wire::RingEntry));
   payload.Put(head);
   for (const RingPiece& piece : pieces) payload.Put(piece.entry);
-  for (const RingPiece& piece : pieces) {
-    payload.Put(piece.older.data(), piece.older.size_bytes());
-    payload.Put(piece.newer.data(), piece.newer.size_bytes());
-  }
   return payload.Take();
 }
 

@@ -96,8 +96,8 @@ struct RingPiece {
   std::span<const ring::Record> newer;
 };
 
-// The payload of RING.
-std::vector<std::byte> EncodeRings(const RingMoment& moment, bool last_of_moment,
-                                   std::span<const RingPiece> pieces);
+// The payload of RING up to its data, which is the records of all pieces.
+std::vector<std::byte> EncodeRingTable(const RingMoment& moment, bool last_of_moment,
+                                       std::span<const RingPiece> pieces);
 
 }  // namespace iket::capture

@@ -21,6 +21,14 @@ std::string ErrorText(int error) {
 
 }  // namespace
 
+Result<uint64_t> ByteSink::Take(uint64_t) {
+  return Fail(ErrorKind::kUsage, "this sink has no places");
+}
+Result<void> ByteSink::Fill(uint64_t, std::span<const std::span<const std::byte>>) {
+  return Fail(ErrorKind::kUsage, "this sink has no places");
+}
+bool ByteSink::GiveBack(uint64_t, uint64_t) { return false; }
+
 FdSink::FdSink(int fd, std::string name)
     : fd_(fd), name_(std::move(name)), seekable_(lseek(fd_.get(), 0, SEEK_CUR) == 0) {}
 

@@ -32,6 +32,20 @@ class ByteSink {
 
   // No more will come. Error (kSystem): something written before did not reach the file after all.
   virtual Result<void> Close() { return {}; }
+
+  // A sink that has places takes pieces from several threads at once: each first takes its place,
+  // one thread at a time, then fills it.
+  virtual bool has_places() const { return false; }
+  // Takes the next `bytes` bytes; where they begin. Error: kSystem, and nothing was taken.
+  virtual Result<uint64_t> Take(uint64_t bytes);
+  // From any thread. On an error (kSystem) the place holds zeros, or a part of the piece.
+  virtual Result<void> Fill(uint64_t at, std::span<const std::span<const std::byte>> parts);
+  // Gives back the place of a piece that could not be written, one thread at a time as Take().
+  // False: others were taken behind it, and it is a hole for now.
+  virtual bool GiveBack(uint64_t at, uint64_t bytes);
+  // When no piece is on its way: what stands behind holes moves up. Error: kSystem, and what was to
+  // move is lost.
+  virtual Result<void> CloseHoles() { return {}; }
 };
 
 // Writes to a file descriptor, from its start: an empty regular file, or a pipe.

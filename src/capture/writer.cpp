@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <map>
+#include <mutex>
 #include <utility>
 
 #include "base/checksum.h"
@@ -27,80 +29,169 @@ struct FreeCompressor {
 
 }  // namespace
 
+using Bytes = std::span<const std::byte>;
+
 struct Writer::State {
   std::unique_ptr<ByteSink> sink;
   WriterOptions options;
   std::unique_ptr<libdeflate_compressor, FreeCompressor> compressor;
   std::vector<std::byte> compressed;  // reused from chunk to chunk
+  std::vector<std::byte> joined;      // likewise
   StringTable strings;
+  // A chunk could not be written; all but DONE are dropped from then on.
+  std::atomic<bool> failed = false;
+  bool finished = false;
+
+  std::mutex mutex;  // of a shared writer: guards what follows
   std::map<uint32_t, uint64_t> chunks_by_kind;
-  uint64_t chunks = 0;
+  uint64_t numbers = 0;  // taken by chunks, those included that failed when others had later ones
+  uint64_t holes = 0;    // of these
   uint64_t file_bytes = 0;
   uint64_t chunks_lost = 0;
   uint64_t bytes_lost = 0;
-  bool failed = false;  // a chunk could not be written; all but DONE are dropped from then on
-  bool finished = false;
 
-  Result<void> WriteChunk(uint32_t kind, std::span<const std::byte> raw);
-  Result<void> Emit(uint32_t kind, std::span<const std::byte> raw);
+  Result<void> WriteChunk(uint32_t kind, std::span<const Bytes> raw);
+  Result<void> WriteChunk(uint32_t kind, Bytes raw) {
+    return WriteChunk(kind, std::span<const Bytes>(&raw, 1));
+  }
+  Result<void> Emit(uint32_t kind, std::span<const Bytes> raw);
+  Result<void> Append(std::vector<Bytes>& parts, wire::ChunkHeader header);
+  Result<void> AppendAtItsPlace(std::vector<Bytes>& parts, wire::ChunkHeader header);
+  void Number(wire::ChunkHeader& header, uint64_t bytes);
+  void Uncount(const wire::ChunkHeader& header, uint64_t bytes);
   Result<void> WriteStrings();
   template <typename T>
   Result<void> WriteTable(std::span<const T> rows);
-  std::span<const std::byte> Compress(std::span<const std::byte> raw);
+  Bytes Compress(std::span<const Bytes> parts, size_t bytes);
+
+  // Nobody else's process gets to wait for a lock of ours.
+  std::unique_lock<std::mutex> Lock() {
+    return options.shared ? std::unique_lock(mutex) : std::unique_lock<std::mutex>();
+  }
+  uint64_t chunks_written() const { return numbers - holes; }
 };
 
-// The zlib form of `raw`, or nothing when that is not worth it.
-std::span<const std::byte> Writer::State::Compress(std::span<const std::byte> raw) {
-  if (compressor == nullptr || raw.size() < kMinCompressedBytes) return {};
+namespace {
+
+size_t SizeOf(std::span<const Bytes> parts) {
+  size_t bytes = 0;
+  for (const Bytes part : parts) bytes += part.size();
+  return bytes;
+}
+
+}  // namespace
+
+// The zlib form of the parts, or nothing when that is not worth it.
+Bytes Writer::State::Compress(std::span<const Bytes> parts, size_t bytes) {
+  if (compressor == nullptr || bytes < kMinCompressedBytes) return {};
+  Bytes raw = parts.front();
+  if (parts.size() > 1) {
+    joined.clear();
+    for (const Bytes part : parts) joined.insert(joined.end(), part.begin(), part.end());
+    raw = joined;
+  }
   // Room for what is worth it and no more: deflate gives up when it is reached.
-  const size_t worth = raw.size() - raw.size() / 16;
+  const size_t worth = bytes - bytes / 16;
   if (compressed.size() < worth) compressed.resize(worth);
-  const size_t bytes =
-      libdeflate_zlib_compress(compressor.get(), raw.data(), raw.size(), compressed.data(), worth);
-  return {compressed.data(), bytes};
+  return {compressed.data(), libdeflate_zlib_compress(compressor.get(), raw.data(), raw.size(),
+                                                      compressed.data(), worth)};
+}
+
+// Gives a chunk its number, and counts it and the `bytes` that it takes.
+void Writer::State::Number(wire::ChunkHeader& header, uint64_t bytes) {
+  header.sequence = static_cast<uint32_t>(numbers++);
+  header.header_crc = Crc32c(&header, offsetof(wire::ChunkHeader, header_crc));
+  ++chunks_by_kind[header.kind];
+  file_bytes += bytes;
+}
+
+// It is not in the file after all.
+void Writer::State::Uncount(const wire::ChunkHeader& header, uint64_t bytes) {
+  if (--chunks_by_kind[header.kind] == 0) chunks_by_kind.erase(header.kind);
+  file_bytes -= bytes;
+}
+
+// `parts` with the header in front, one after the other.
+Result<void> Writer::State::Append(std::vector<Bytes>& parts, wire::ChunkHeader header) {
+  const auto lock = Lock();
+  const uint64_t bytes = sizeof(header) + SizeOf(parts);
+  Number(header, bytes);
+  parts.insert(parts.begin(), std::as_bytes(std::span(&header, 1)));
+  Result<void> written = sink->Write(parts);
+  if (!written) {
+    Uncount(header, bytes);
+    --numbers;
+  }
+  return written;
+}
+
+// The same beside other threads.
+Result<void> Writer::State::AppendAtItsPlace(std::vector<Bytes>& parts, wire::ChunkHeader header) {
+  const uint64_t bytes = sizeof(header) + SizeOf(parts);
+  Result<uint64_t> place;
+  {
+    const auto lock = Lock();
+    place = sink->Take(bytes);
+    if (!place) return tl::unexpected(std::move(place.error()));
+    Number(header, bytes);
+  }
+  parts.insert(parts.begin(), std::as_bytes(std::span(&header, 1)));
+  Result<void> written = sink->Fill(*place, parts);
+  if (!written) {
+    const auto lock = Lock();
+    Uncount(header, bytes);
+    if (sink->GiveBack(*place, bytes)) {
+      --numbers;
+    } else {
+      ++holes;
+    }
+  }
+  return written;
 }
 
 // Puts one chunk into the sink, whatever happened before.
-Result<void> Writer::State::Emit(uint32_t kind, std::span<const std::byte> raw) {
-  const std::span<const std::byte> zlib = Compress(raw);
-  const std::span<const std::byte> stored = zlib.empty() ? raw : zlib;
-  wire::ChunkHeader header{.kind = kind,
-                           .version = wire::kChunkVersion,
-                           .codec = zlib.empty() ? wire::kRaw : wire::kZlib,
-                           .stored_bytes = stored.size(),
-                           .raw_bytes = raw.size(),
-                           .sequence = static_cast<uint32_t>(chunks),
-                           .reserved = 0,
-                           .payload_crc = Crc32c(stored.data(), stored.size()),
-                           .header_crc = 0};
-  header.header_crc = Crc32c(&header, offsetof(wire::ChunkHeader, header_crc));
+Result<void> Writer::State::Emit(uint32_t kind, std::span<const Bytes> raw) {
+  const size_t raw_bytes = SizeOf(raw);
+  const Bytes zlib = Compress(raw, raw_bytes);
+  const std::span<const Bytes> stored = zlib.empty() ? raw : std::span<const Bytes>(&zlib, 1);
+  const size_t stored_bytes = zlib.empty() ? raw_bytes : zlib.size();
+  uint32_t crc = 0;
+  for (const Bytes part : stored) crc = Crc32c(part.data(), part.size(), crc);
+  const wire::ChunkHeader header{.kind = kind,
+                                 .version = wire::kChunkVersion,
+                                 .codec = zlib.empty() ? wire::kRaw : wire::kZlib,
+                                 .stored_bytes = stored_bytes,
+                                 .raw_bytes = raw_bytes,
+                                 .sequence = 0,
+                                 .reserved = 0,
+                                 .payload_crc = crc,
+                                 .header_crc = 0};
   constexpr std::array<std::byte, wire::kChunkAlignment> kZeros{};
-  const std::array<std::span<const std::byte>, 3> parts = {
-      std::as_bytes(std::span(&header, 1)), stored,
-      std::span(kZeros).first(wire::PaddingAfter(stored.size()))};
-  if (Result<void> written = sink->Write(parts); !written) return written;
-  ++chunks;
-  ++chunks_by_kind[kind];
-  for (const std::span<const std::byte>& part : parts) file_bytes += part.size();
-  return {};
+  std::vector<Bytes> parts;
+  parts.reserve(stored.size() + 2);
+  parts.assign(stored.begin(), stored.end());
+  parts.push_back(std::span(kZeros).first(wire::PaddingAfter(stored_bytes)));
+  return options.shared && sink->has_places() ? AppendAtItsPlace(parts, header)
+                                              : Append(parts, header);
 }
 
-Result<void> Writer::State::WriteChunk(uint32_t kind, std::span<const std::byte> raw) {
-  if (raw.size() > wire::kMaxRawBytes) {
-    return Fail(ErrorKind::kUsage, "a capture chunk of {} bytes is above the limit of {}",
-                raw.size(), wire::kMaxRawBytes);
+Result<void> Writer::State::WriteChunk(uint32_t kind, std::span<const Bytes> raw) {
+  const size_t bytes = SizeOf(raw);
+  if (bytes > wire::kMaxRawBytes) {
+    return Fail(ErrorKind::kUsage, "a capture chunk of {} bytes is above the limit of {}", bytes,
+                wire::kMaxRawBytes);
   }
+  Result<void> written;
   if (!failed) {
-    Result<void> written = Emit(kind, raw);
+    written = Emit(kind, raw);
     if (written) return {};
-    failed = true;
-    ++chunks_lost;
-    bytes_lost += raw.size();
-    return written;
+    // Of several threads that fail at one time, one says so.
+    if (failed.exchange(true)) written = {};
   }
+  const auto lock = Lock();
   ++chunks_lost;
-  bytes_lost += raw.size();
-  return {};
+  bytes_lost += bytes;
+  return written;
 }
 
 Result<void> Writer::State::WriteStrings() {
@@ -141,7 +232,7 @@ Result<Writer> Writer::Create(std::unique_ptr<ByteSink> sink, WriterOptions opti
   state->sink = std::move(sink);
   options.chunk_bytes = std::clamp(options.chunk_bytes, kMinChunkBytes, kMaxChunkBytes);
   state->options = options;
-  if (options.compression_level > 0) {
+  if (options.compression_level > 0 && !options.shared) {
     // Null when memory is short; chunks are stored raw then.
     state->compressor.reset(libdeflate_alloc_compressor(std::min(options.compression_level, 12)));
   }
@@ -219,10 +310,16 @@ Result<void> Writer::Append(const RingMoment& moment, std::span<const RingConten
 
   Result<void> first_error;
   std::vector<RingPiece> pieces;
+  std::vector<Bytes> parts;
   size_t pieces_bytes = 0;
   const auto flush = [&](bool last_of_moment) {
-    const std::vector<std::byte> payload = EncodeRings(moment, last_of_moment, pieces);
-    if (Result<void> written = state_->WriteChunk(wire::kRing, payload); !written) {
+    const std::vector<std::byte> table = EncodeRingTable(moment, last_of_moment, pieces);
+    parts.assign({table});
+    for (const RingPiece& piece : pieces) {
+      parts.push_back(std::as_bytes(piece.older));
+      parts.push_back(std::as_bytes(piece.newer));
+    }
+    if (Result<void> written = state_->WriteChunk(wire::kRing, parts); !written) {
       first_error = std::move(written);
     }
     pieces.clear();
@@ -266,7 +363,7 @@ Result<void> Writer::Finish() {
                 .row_count = static_cast<uint32_t>(state_->chunks_by_kind.size()),
                 .row_bytes = sizeof(wire::DoneRow),
                 .reserved = 0},
-      .chunks = state_->chunks,
+      .chunks = state_->chunks_written(),
       .chunks_unwritten = state_->chunks_lost,
       .bytes_unwritten = state_->bytes_lost};
   std::vector<std::byte> payload(sizeof(head) +
@@ -282,14 +379,16 @@ Result<void> Writer::Finish() {
     return Fail(ErrorKind::kSystem, "the capture cannot be closed: {} of its chunks are lost",
                 state_->chunks_lost);
   }
-  Result<void> written = state_->Emit(wire::kDone, payload);
+  if (auto done = state_->sink->CloseHoles(); !done) return done;
+  const Bytes raw = payload;
+  Result<void> written = state_->Emit(wire::kDone, std::span<const Bytes>(&raw, 1));
   Result<void> closed = state_->sink->Close();
   return written ? closed : written;
 }
 
 uint64_t Writer::chunks_lost() const { return state_->chunks_lost; }
 uint64_t Writer::bytes_lost() const { return state_->bytes_lost; }
-uint64_t Writer::chunks_written() const { return state_->chunks; }
+uint64_t Writer::chunks_written() const { return state_->chunks_written(); }
 uint64_t Writer::file_bytes() const { return state_->file_bytes; }
 
 }  // namespace iket::capture

@@ -1,15 +1,23 @@
 // writer.h: writes a capture file (docs/format.md), chunk by chunk.
 //
 // Made to live in somebody else's process: no exception of its own, no stdio, no thread, no lock
-// (the caller serialises calls). A chunk goes out whole with each call, so a process that dies
-// leaves all that it had appended. Strings are interned here and written before their first use.
+// (the caller serialises calls; but see WriterOptions::shared). A chunk goes out whole with each
+// call, so a process that dies leaves all that it had appended. Strings are interned here and
+// written before their first use.
 //
 // When the disk is full the writer says so once, as the error of that call; later calls succeed,
 // drop their data and count it (chunks_lost). Finish then still tries to write the small closing
 // chunk, which carries that count. What was written before stays readable.
 //
+// Shared writers: several threads may append rings at once, and one after the other anything else.
+// Checksum and copy of a chunk run beside those of others; only its number and its place in the
+// file are taken one at a time. A chunk that fails when others have later numbers counts as missing
+// too; those that were being written when the process died are holes, which readers step over and
+// count.
+//
 // Cost: one copy of the data and one deflate pass (level 1) a chunk; memory about two chunks (9 MB)
-// at most, plus the interned strings.
+// at most, plus the interned strings. Without compression rings go to the sink from where they lie:
+// one checksum pass, and whatever the sink does.
 #pragma once
 
 #include <concepts>
@@ -28,6 +36,7 @@ namespace iket::capture {
 struct WriterOptions {
   int compression_level = 1;             // libdeflate's 1..12; 0 stores everything raw
   size_t chunk_bytes = size_t{4} << 20;  // raw size at which tables and rings start a new chunk
+  bool shared = false;  // rings are appended by several threads at once; nothing is compressed
 };
 
 template <typename T>
@@ -71,7 +80,7 @@ class Writer {
 
   // The rings of one context at one moment. Rings without a record may be left out unless their
   // header says something. Error: kUsage when `written` is not a multiple of 16 or is smaller than
-  // what is handed over; then nothing is written.
+  // what is handed over; then nothing is written. From any thread if the writer is shared.
   Result<void> Append(const RingMoment& moment, std::span<const RingContents> rings);
 
   // Writes DONE. Nothing can be appended afterwards (kUsage).

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "capture/mapped_sink.h"
 #include "capture/reader.h"
 #include "session/launch_log.h"
 #include "session/message.h"
@@ -135,9 +136,16 @@ Result<FinishedCapture> WriteSnapshot(const std::string& folder, uint32_t pid,
   return Join(folder, pid, path, nullptr, append_rings, std::nullopt);
 }
 
-Result<capture::Writer> BeginCapture(const std::string& folder, uint32_t pid) {
-  return capture::Writer::Create(TemporaryPath(SessionPath(folder, pid, kSuffixCapture)),
-                                 {.compression_level = 0});
+Result<capture::Writer> BeginCapture(const std::string& folder, uint32_t pid, size_t threads) {
+  // Mapped memory takes twice the time of write(2), which threads cannot share
+  // (bench/append_bench.cpp).
+  constexpr size_t kManyThreads = 4;
+  const std::string path = TemporaryPath(SessionPath(folder, pid, kSuffixCapture));
+  const capture::WriterOptions options{.compression_level = 0, .shared = threads > 1};
+  if (threads < kManyThreads) return capture::Writer::Create(path, options);
+  auto sink = capture::MappedSink::Create(path);
+  if (!sink) return tl::unexpected(sink.error());
+  return capture::Writer::Create(std::move(*sink), options);
 }
 
 }  // namespace iket::session

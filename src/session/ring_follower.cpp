@@ -30,12 +30,16 @@ bool IsOlder(const Record& record, const Record& than) {
   return ring::IsYounger(than.clock, record.clock);
 }
 
-// The records of a ring from some slot on, around its end.
+// The records of a ring from some slot on, around its end: indices below twice its size.
 class Circle {
  public:
   Circle(std::span<const Record> records, uint64_t start)
       : records_(records), start_(start % records.size()) {}
-  const Record& operator[](size_t i) const { return records_[(start_ + i) % records_.size()]; }
+  const Record& operator[](size_t i) const {
+    size_t slot = start_ + i;  // a division would take longer than all that is done with a record
+    while (slot >= records_.size()) slot -= records_.size();
+    return records_[slot];
+  }
 
  private:
   std::span<const Record> records_;
@@ -176,7 +180,8 @@ std::optional<capture::RingContents> RingFollower::Follow(uint32_t ring,
   const uint64_t cursor = CursorNear(header.cursor, position_);
   // Whole laps that went by unseen. A header may be visible before the records of its warp are.
   if (cursor > end + under_way) end += (cursor - under_way - end + size - 1) / size * size;
-  if (run == size) {
+  const bool came_around = run == size;
+  if (came_around) {
     // Only clocks tell what these slots hold. What another lap left in a slot that was copied too
     // early stands out of order; identities have no clock, and stores may be under way, so the
     // newest records wait for the next reading, which sees what moves from here on.
@@ -201,8 +206,10 @@ std::optional<capture::RingContents> RingFollower::Follow(uint32_t ring,
                                   .older = untrusted_records.subspan(slot, until_wrap),
                                   .newer = untrusted_records.first(run - until_wrap),
                                   .header = header};
-  std::ranges::copy(row.older, known_.begin() + static_cast<ptrdiff_t>(slot));
-  std::ranges::copy(row.newer, known_.begin());
+  if (!came_around) {
+    std::ranges::copy(row.older, known_.begin() + static_cast<ptrdiff_t>(slot));
+    std::ranges::copy(row.newer, known_.begin());
+  }
   position_ = end;
   given_ += run;
   header_ = header;

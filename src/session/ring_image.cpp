@@ -47,22 +47,26 @@ capture::RingContents ContentsOf(uint32_t ring, const RingHeader& header,
   return contents;
 }
 
+std::vector<UsedRing> FindUsedRings(std::span<const std::byte> untrusted_table, uint32_t first,
+                                    uint32_t count) {
+  const UntrustedBytes headers(untrusted_table);
+  std::vector<UsedRing> used;
+  for (uint32_t index = first; index < first + count; ++index) {
+    const auto header = headers.Read<RingHeader>(uint64_t{index} * ring::kHeaderStride);
+    if (header && IsUsed(*header)) used.push_back({.ring = index, .header = *header});
+  }
+  return used;
+}
+
 Result<void> CopyUsedRings(const ring::Layout& layout, const WindowCopy& copy,
                            const VisitSm& visit) {
   std::vector<std::byte> table(layout.table_bytes());
   if (auto done = copy.table(table.data(), table.size()); !done) return done;
-  const UntrustedBytes headers(table.data(), table.size());
   const size_t records_per_ring = layout.ring_bytes / ring::kRecordBytes;
   const uint64_t bytes_per_sm = uint64_t{ring::kSlotsPerSm} * layout.ring_bytes;
   std::vector<Record> records;
-  std::vector<UsedRing> used;
   for (uint32_t sm = 0; sm < layout.sm_count; ++sm) {
-    used.clear();
-    for (uint32_t slot = 0; slot < ring::kSlotsPerSm; ++slot) {
-      const uint32_t index = sm * ring::kSlotsPerSm + slot;
-      const auto header = *headers.Read<RingHeader>(uint64_t{index} * ring::kHeaderStride);
-      if (IsUsed(header)) used.push_back({.ring = index, .header = header});
-    }
+    std::vector<UsedRing> used = FindUsedRings(table, sm * ring::kSlotsPerSm, ring::kSlotsPerSm);
     if (used.empty()) continue;
     records.resize(records_per_ring * ring::kSlotsPerSm);
     if (auto done = copy.rings(records.data(), sm * bytes_per_sm, bytes_per_sm); !done) {

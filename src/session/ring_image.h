@@ -44,6 +44,11 @@ struct UsedRing {
   std::span<const ring::Record> untrusted_records{};
 };
 
+// Of `count` rings from `first` on, those that were used; their records are not known yet. `table`
+// is the table of their window, as it was copied.
+std::vector<UsedRing> FindUsedRings(std::span<const std::byte> untrusted_table, uint32_t first,
+                                    uint32_t count);
+
 // Reads the table, then the rings of each SM that was used, one SM (some MiB) at a time, and hands
 // them to `visit` with the memory that they lie in, which it may take. Ends with the first error of
 // a copy.

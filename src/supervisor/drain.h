@@ -4,12 +4,21 @@
 // of its process. It never holds a warp up: where warps write faster than passes follow one
 // another, records are overwritten before they were read, and counted.
 //
-// Cost: a pass copies all rings of the SMs in use (270 MB by default, 5 ms at 55 GB/s) and compares
-// each record once with what was there before; memory of the size of the rings in this process.
+// Rings have nothing in common, so several threads share a pass: each takes a piece of some rings
+// (about a MiB) after the other, and copies the next while it follows and appends the present one.
+// There are as many threads at work as the last pass had news for.
+//
+// Cost: a pass copies all rings between the first and the last that was used of each piece (270 MB
+// by default where all are, 5 ms at 55 GB/s) and compares each record once with what was there
+// before; of what is new, a checksum and two copies. Memory of the size of the rings in this
+// process, and 2 MiB of page-locked memory a thread. bench/drain_bench.cpp says what comes of it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,18 +27,30 @@
 #include "capture/writer.h"
 #include "session/message.h"
 #include "session/ring_follower.h"
+#include "supervisor/copy_lane.h"
 #include "supervisor/ring_memory.h"
+#include "supervisor/workers.h"
 
 namespace iket::supervisor {
 
 class Drain {
  public:
-  // Writes into `folder`; windows are found in `windows`, which must outlive this.
-  Drain(std::string folder, RingWindows& windows) : folder_(std::move(folder)), windows_(windows) {}
+  // What a pass brought.
+  struct News {
+    uint64_t records = 0;
+    double fullest = 0;  // share of the fullest ring's room that was new; 1: it came around
+  };
 
-  // One pass over these contexts. Returns the share of the largest ring's room that was new in it:
-  // 1 when some ring came around. What cannot be read or written is said once by Warnings().
-  double Pass(const std::vector<session::RingMemory>& contexts);
+  // Writes into `folder`; windows are found in `windows`, which must outlive this. Reads with so
+  // many threads, the caller's among them.
+  Drain(std::string folder, RingWindows& windows, size_t threads = Workers::Count())
+      : folder_(std::move(folder)), windows_(windows), threads_(threads) {}
+  ~Drain() { DropLanes(); }
+  Drain(const Drain&) = delete;
+  Drain& operator=(const Drain&) = delete;
+
+  // One pass over these contexts. What cannot be read or written is said once by TakeWarnings().
+  News Pass(const std::vector<session::RingMemory>& contexts);
 
   // The last reading of a process's rings, when nothing writes to them any more, or of one that
   // goes on without us (`live`); then hands out the capture that was begun for it. Nothing if there
@@ -42,18 +63,32 @@ class Drain {
 
  private:
   struct Context {
-    std::vector<session::RingFollower> followers;  // empty until its SM is used
-    uint64_t moment = 0;
+    std::vector<session::RingFollower> followers;  // each empty until its ring is used
+    std::atomic<uint64_t> moments = 0;             // so far
+    uint64_t news = kMany;                         // records that the last reading brought
     bool failed = false;
   };
+  struct Reading;
+  static constexpr uint64_t kMany = uint64_t{1} << 40;
 
-  double Read(const session::RingMemory& memory, bool quiet);
+  News Read(const session::RingMemory& memory, bool quiet);
+  void Work(Reading& reading, size_t worker);
+  Result<void> Follow(Reading& reading, CopyLane& lane);
+  Result<void> Append(Reading& reading, std::span<const session::UsedRing> rings, News& news);
+  Result<CopyLane*> LaneOf(size_t worker, const RingWindow& window);
+  void DropLanes();
   capture::Writer* WriterOf(uint32_t pid);
   void Warn(std::string warning);
 
   std::string folder_;
   RingWindows& windows_;
-  std::map<std::pair<uint32_t, uint32_t>, Context> contexts_;   // by pid and context
+  size_t threads_;
+  std::unique_ptr<Workers> workers_;  // from the first pass on
+  // By worker, which alone uses them during a pass.
+  std::vector<std::map<CUdevice, std::unique_ptr<CopyLane>>> lanes_;
+  std::map<std::pair<uint32_t, uint32_t>, Context> contexts_;  // by pid and context
+
+  std::mutex mutex_;                                            // guards what follows during a pass
   std::map<uint32_t, std::optional<capture::Writer>> writers_;  // by pid; none: it cannot be made
   std::vector<std::string> warnings_;
 };

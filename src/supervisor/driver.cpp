@@ -36,6 +36,12 @@ Result<Driver> Driver::Open(const std::string& path) {
   find(driver.MemRelease, "cuMemRelease");
   find(driver.MemSetAccess, "cuMemSetAccess");
   find(driver.MemcpyDtoH, "cuMemcpyDtoH_v2");
+  find(driver.MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2");
+  find(driver.MemHostAlloc, "cuMemHostAlloc");
+  find(driver.MemFreeHost, "cuMemFreeHost");
+  find(driver.StreamCreate, "cuStreamCreate");
+  find(driver.StreamSynchronize, "cuStreamSynchronize");
+  find(driver.StreamDestroy, "cuStreamDestroy_v2");
   find(driver.GetErrorString, "cuGetErrorString");
   if (missing != nullptr) {
     return Fail(ErrorKind::kSystem,

@@ -44,6 +44,12 @@ class Driver {
   decltype(&::cuMemRelease) MemRelease = nullptr;
   decltype(&::cuMemSetAccess) MemSetAccess = nullptr;
   decltype(&::cuMemcpyDtoH_v2) MemcpyDtoH = nullptr;
+  decltype(&::cuMemcpyDtoHAsync_v2) MemcpyDtoHAsync = nullptr;
+  decltype(&::cuMemHostAlloc) MemHostAlloc = nullptr;
+  decltype(&::cuMemFreeHost) MemFreeHost = nullptr;
+  decltype(&::cuStreamCreate) StreamCreate = nullptr;
+  decltype(&::cuStreamSynchronize) StreamSynchronize = nullptr;
+  decltype(&::cuStreamDestroy_v2) StreamDestroy = nullptr;
   decltype(&::cuGetErrorString) GetErrorString = nullptr;
   // clang-format on
 };

@@ -66,6 +66,8 @@ class RingWindow::Mapping {
     return {};
   }
 
+  CUdeviceptr address() const { return address_; }
+
   Result<void> Copy(void* to, uint64_t offset, size_t bytes) const {
     const CUresult result = driver_.MemcpyDtoH(to, address_ + offset, bytes);
     if (result != CUDA_SUCCESS) return driver_.Failure("cuMemcpyDtoH", result);
@@ -128,6 +130,9 @@ Result<void> RingWindow::Enter() const {
   if (result != CUDA_SUCCESS) return driver_->Failure("cuCtxSetCurrent", result);
   return {};
 }
+
+CUdeviceptr RingWindow::table() const { return table_->address(); }
+CUdeviceptr RingWindow::rings() const { return rings_->address(); }
 
 session::WindowCopy RingWindow::Copy() const {
   if (is_in_host()) {

@@ -47,6 +47,12 @@ class RingWindow {
   // Copies bytes of it. Refers to this window.
   session::WindowCopy Copy() const;
 
+  // For copies in streams of others (copy_lane.h).
+  const Driver& driver() const { return driver_; }
+  CUdevice device() const { return device_; }
+  CUdeviceptr table() const;
+  CUdeviceptr rings() const;
+
  private:
   class Mapping;
   explicit RingWindow(const Driver* driver);

@@ -34,9 +34,13 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 using session::RingMemory;
 
-// Of passes over the rings: how full the fullest may become, and what is waited meanwhile.
+// Of passes over the rings: where one was fuller of news than kHurry, the next pass follows at
+// once; else kPause is waited, twice as long after each that brought nothing, until that is four
+// times what a pass takes, so that an idle program costs a fifth of a core, and never over
+// kLongestPause.
 constexpr double kHurry = 0.1;
-constexpr std::chrono::milliseconds kPause{2};
+constexpr int kIdleShare = 4;
+constexpr std::chrono::milliseconds kPause{2}, kLongestPause{16};
 // After a connection could not be taken.
 constexpr std::chrono::milliseconds kBreath{50};
 
@@ -154,8 +158,13 @@ class Supervision {
 
   void DrainIfDue() {
     if (!drain_ || guests_.contexts().empty() || Clock::now() < next_drain_) return;
-    const double most = drain_->Pass(guests_.contexts());
-    next_drain_ = Clock::now() + (most > kHurry ? std::chrono::milliseconds(0) : kPause);
+    const Clock::time_point begin = Clock::now();
+    const Drain::News news = drain_->Pass(guests_.contexts());
+    const Clock::time_point end = Clock::now();
+    const auto longest =
+        std::clamp<Clock::duration>(kIdleShare * (end - begin), kPause, kLongestPause);
+    pause_ = news.records == 0 ? std::min(2 * pause_, longest) : kPause;
+    next_drain_ = news.fullest > kHurry ? end : end + pause_;
   }
 
   void LookForHangs() {
@@ -314,6 +323,7 @@ class Supervision {
   std::optional<Drain> drain_;
   std::optional<HangWatch> hang_;
   Clock::time_point next_drain_, next_look_;
+  Clock::duration pause_ = kPause;
   bool breathless_ = false;  // a guest could not be taken: look at none of them for a moment
   pid_t child_ = 0;
   std::map<uint32_t, uint32_t> snapshots_;  // taken of each process

@@ -165,8 +165,15 @@ class Live(unittest.TestCase):
         self.assertNotIn("recorded nothing", err)
 
     def test_rings_are_emptied_while_a_kernel_runs(self):
+        self.rings_are_emptied()
+
+    def test_rings_are_emptied_by_many_threads(self):
+        # As on a machine with many cores: the capture is a mapped file then.
+        self.rings_are_emptied(env={**os.environ, "IKET_DRAIN_THREADS": "8"})
+
+    def rings_are_emptied(self, **more):
         options = ("--ring", "64K", "--overflow", "stream")
-        code, _, err = self.profile(APP, MARKED, "Paced", options=options)
+        code, _, err = self.profile(APP, MARKED, "Paced", options=options, **more)
         self.assertEqual(code, 0, err)
         (capture,) = self.captures()
         self.assertRegex(err, r"events +60,000 kept, 0 lost \(0 %\)")
