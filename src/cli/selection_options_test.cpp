@@ -27,10 +27,10 @@ TEST(SelectionConfig, OurOptions) {
 }
 
 TEST(SelectionConfig, RunIketsClusters) {
-  EXPECT_EQ(Read(R"({"gemm": [1, 0, 0], "norm": null, "kernel": "all"})"),
-            (Selection{.rules = {{"gemm", {{1, 0, 0}}},
-                                 {"kernel", std::nullopt},
-                                 {"norm", std::nullopt}}}));
+  EXPECT_EQ(
+      Read(R"({"gemm": [1, 0, 0], "norm": null, "kernel": "all"})"),
+      (Selection{
+          .rules = {{"gemm", {{1, 0, 0}}}, {"kernel", std::nullopt}, {"norm", std::nullopt}}}));
 }
 
 TEST(SelectionConfig, WhatIsWrongIsNamed) {
