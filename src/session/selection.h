@@ -28,6 +28,8 @@
 namespace iket::session {
 
 inline constexpr char kEnvSelection[] = "IKET_SELECTION";
+// NVTX's: the library that it tells of ranges.
+inline constexpr char kEnvNvtx[] = "NVTX_INJECTION64_PATH";
 
 struct ClusterRule {
   std::string part;                                // of the mangled name

@@ -21,6 +21,8 @@ struct Options {
   std::string output_folder;  // exists
   uint64_t ring_bytes = 32 << 10;
   std::string selection = {};  // what is to be recorded: session::Encode
+  // The collector gets the program's NVTX ranges, too.
+  bool nvtx = false;
   std::string library;  // libiket_inject.so; empty: beside this program (../lib)
   // A libcuda.so.1 for the program and for us; its folder goes in front of LD_LIBRARY_PATH. Empty:
   // the system's driver.
