@@ -1,6 +1,7 @@
 // iket profile: runs a program, records its marks, and leaves files and ten lines.
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <sstream>
@@ -48,6 +49,17 @@ std::vector<std::string> Names(const std::string& list) {
   return names;
 }
 
+// NVTX tells one library of ranges. Ours may be there already: of an iket profile around this one.
+Result<void> CheckNvtx(const session::Selection& selection) {
+  const char* const other = std::getenv(session::kEnvNvtx);
+  if (selection.nvtx.empty() || other == nullptr || *other == 0) return {};
+  if (std::filesystem::path(other).filename() == "libiket_inject.so") return {};
+  return Fail(ErrorKind::kUsage,
+              "--nvtx: {} is set to {}: NVTX ranges go to one library only; unset it, or use "
+              "--paused and iket/session.h",
+              session::kEnvNvtx, Printable(other));
+}
+
 // Reads, sums up and exports one capture. Problems are said, and end up in the exit code: one bad
 // file must not hide the others.
 int Finish(const std::string& capture, const Options& options, Summary& summary) {
@@ -86,6 +98,7 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
   }
   const auto selection = ReadSelection(options.selection);
   if (!selection) return tl::unexpected(selection.error());
+  if (auto free = CheckNvtx(*selection); !free) return tl::unexpected(free.error());
   // Before anything of an earlier run is removed.
   if (auto found = supervisor::ResolveCommand(program.front()); !found) {
     return tl::unexpected(found.error());
@@ -101,6 +114,7 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
   run.output_folder = *folder;
   run.ring_bytes = options.ring_bytes;
   run.selection = session::Encode(*selection);
+  run.nvtx = !selection->nvtx.empty();
   run.stream = options.overflow == "stream";
   run.hang = std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::duration<double>(options.hang));
