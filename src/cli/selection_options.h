@@ -16,7 +16,7 @@ struct SelectionOptions {
   bool by_program = false;
 };
 
-// Declares --kernel, --launch, --cluster, --cta-sample, --sm, --nvtx, --window and --config.
+// Declares --kernel, --launch, --cluster, --cta-sample, --sm, --nvtx, --paused and --config.
 void AddSelection(CLI::App& command, SelectionOptions& options);
 
 // What they say together; the command line has precedence over the file. Errors: kUsage names the

@@ -4,14 +4,15 @@
 // It travels as text in one environment variable, a line for each wish, so that a library preloaded
 // by hand takes the same:
 //
-//   kernel REGEX        extended regular expression, found anywhere in a kernel's name, mangled or
-//   not cluster X,Y,Z       the cluster at this place of the grid (without clusters: the CTA)
+//   kernel REGEX        extended regular expression, found anywhere in a kernel's name, mangled
+//                       or not
+//   cluster X,Y,Z       the cluster at this place of the grid (without clusters: the CTA)
 //   cta-sample N        CTAs whose linear number is a multiple of N
 //   sm 0-3,7            CTAs on these SMs
 //   rule X,Y,Z|all TEXT the cluster of kernels whose mangled name is TEXT, or has it as a part:
 //                       the longest such TEXT counts
 //   launch A:B          launches [A, B) of recorded kernels, counted from 0 in each process
-//   window session      nothing until the program opens a window (iket/session.h)
+//   window session      nothing until the program says start (iket/session.h)
 //   window nvtx NAME    only while an NVTX range of that name is open
 #pragma once
 

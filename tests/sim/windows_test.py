@@ -26,7 +26,9 @@ class Windows(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def run_program(self, *command, **variables):
-        return subprocess.run(command, env={**os.environ, "LD_LIBRARY_PATH": os.environ["IKET_SIM"], **variables}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        if DEVICE == "sim":
+            variables["LD_LIBRARY_PATH"] = os.environ["IKET_SIM"]
+        return subprocess.run(command, env={**os.environ, **variables}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               timeout=120, check=False, text=True)
 
     def profile(self, *words, options=(), program=PROGRAMS[0], export="none"):
