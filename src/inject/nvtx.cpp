@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "inject/nvtx_interface.h"
 #include "inject/recording.h"
@@ -27,7 +28,7 @@ bool IsWanted(const wchar_t* name) {
   if (name == nullptr) return false;
   std::string_view rest = Wanted().nvtx;
   for (; *name != 0; ++name) {
-    const auto point = static_cast<uint32_t>(*name);
+    const auto point = static_cast<std::make_unsigned_t<wchar_t>>(*name);
     char bytes[4];
     size_t count = 0;
     const auto put = [&](uint32_t byte) { bytes[count++] = static_cast<char>(byte); };

@@ -15,12 +15,13 @@ struct Row {
 
 Model WithLaunches(std::initializer_list<Row> rows, bool simulated = false) {
   Model model;
-  model.devices.push_back({.simulated = simulated});
+  model.devices.emplace_back().simulated = simulated;
   for (const Row& row : rows) {
-    model.launches.push_back({.host_ns = row.host_ns,
-                              .warps_begun = 1,
-                              .first_ns = row.first_ns,
-                              .last_ns = row.last_ns});
+    Launch& launch = model.launches.emplace_back();
+    launch.host_ns = row.host_ns;
+    launch.warps_begun = 1;
+    launch.first_ns = row.first_ns;
+    launch.last_ns = row.last_ns;
   }
   return model;
 }

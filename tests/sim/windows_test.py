@@ -34,7 +34,7 @@ class Windows(unittest.TestCase):
     def profile(self, *words, options=(), program=PROGRAMS[0], export="none"):
         done = self.run_program(IKET, "profile", "--device", DEVICE, "--export", export, "-o", self.path("out"),
                                 *options, "--", program, IMAGE, *words)
-        self.assertTrue(done.stdout.endswith("done\n"), done.stdout + done.stderr)
+        self.assertTrue(done.stdout.endswith("done, ok\n"), done.stdout + done.stderr)
         return done
 
     def captures(self, pattern="*"):
@@ -208,11 +208,11 @@ class Windows(unittest.TestCase):
                  "domain=d", "in-push=a", "in-pop")
         for program in PROGRAMS:
             done = self.run_program(program, IMAGE, *words)
-            self.assertEqual((done.stdout, done.stderr), ("attached 0\nsnapshot \nflushed 0\ndone\n", ""))
+            self.assertEqual((done.stdout, done.stderr), ("attached 0\nsnapshot \nflushed 0\ndone, ok\n", ""))
             # Traced and without CUDA, it is not disturbed, and leaves no file.
             done = self.run_program(IKET, "profile", "--device", DEVICE, "-o", self.path("out"), "--nvtx", "a", "--",
                                     program, IMAGE, *words)
-            self.assertEqual(done.stdout, "attached 1\nsnapshot \nflushed 0\ndone\n")
+            self.assertEqual(done.stdout, "attached 1\nsnapshot \nflushed 0\ndone, ok\n")
             self.assertEqual(self.captures(), [])
 
 
