@@ -7,11 +7,12 @@
 //
 // A range costs the comparison of its name, and no lock. Nothing here needs memory but for domains.
 #include <atomic>
+#include <bit>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <type_traits>
 
 #include "inject/nvtx_interface.h"
 #include "inject/recording.h"
@@ -28,7 +29,7 @@ bool IsWanted(const wchar_t* name) {
   if (name == nullptr) return false;
   std::string_view rest = Wanted().nvtx;
   for (; *name != 0; ++name) {
-    const auto point = static_cast<std::make_unsigned_t<wchar_t>>(*name);
+    const auto point = std::bit_cast<uint32_t>(*name);
     char bytes[4];
     size_t count = 0;
     const auto put = [&](uint32_t byte) { bytes[count++] = static_cast<char>(byte); };

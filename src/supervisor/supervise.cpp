@@ -192,7 +192,7 @@ class Supervision {
     using session::kFlushRequest, session::kOwnSnapshotRequest, session::kSnapshotRequest;
     for (const std::string_view known : {kSnapshotRequest, kOwnSnapshotRequest, kFlushRequest}) {
       if (!untrusted_request.starts_with(known)) continue;
-      const std::string_view number = untrusted_request.substr(known.size());
+      const std::string number(untrusted_request.substr(known.size()));
       uint32_t session = 0;
       const char* const end = number.data() + number.size();
       const auto parsed = std::from_chars(number.data(), end, session);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <iket/session.h>
-// Twice does no harm.
-#include <iket/session.h>
 
 #include <string>
 #include <type_traits>

@@ -74,6 +74,7 @@ class Windows(unittest.TestCase):
             (("--paused",), "start start launch stop launch", 1, 1),
             (("--paused",), "window,launch,launch launch window,launch", 3, 1),
             ((), "window,launch launch", 1, 1),
+            ((), "stop launch", 0, 1),
             # Launches are counted in the window and out of it.
             (("--paused", "--launch", "1:3"), "launch start launch launch launch", 2, 2),
             (("--paused",), "thread,start,launch launch thread,stop launch", 2, 1),
