@@ -6,6 +6,7 @@
 //   windows IMAGE WORD...
 //
 //   load launch many sync       the image, a launch of its kernel Work (four warps) or Many, a wait
+//   reset                       the context ends; load makes another
 //   start stop window,WORD,...  of the session; in `window` the words between commas
 //   mark=TEXT snapshot flush attached
 //   push=NAME pop begin=NAME end            NVTX ranges
@@ -125,6 +126,7 @@ bool Do(const char* image, const std::string& word) {
   if (word == "launch") return Launch(g_work);
   if (word == "many") return Launch(g_many);
   if (word == "sync") return GOOD(cuCtxSynchronize());
+  if (word == "reset") return GOOD(cuDevicePrimaryCtxReset(0));
   if (word == "start") return session::start(), true;
   if (word == "stop") return session::stop(), true;
   if (word == "pop") return nvtxRangePop(), true;
