@@ -288,7 +288,8 @@ struct Counter {
   bool operator==(const Counter&) const = default;
 };
 
-enum class Severity : uint8_t { kInfo = 0, kWarning = 1, kRefusal = 2 };
+// A marker is not for the tool to say: the program said it, iket::session::mark.
+enum class Severity : uint8_t { kInfo = 0, kWarning = 1, kRefusal = 2, kMarker = 3 };
 
 // A message for a person (NOTE).
 struct Note {

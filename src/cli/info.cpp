@@ -34,7 +34,8 @@ void AddInfo(CLI::App& app, Run& run) {
                   "Another build of FILE, say with marks: what differs in each kernel")
       ->type_name("FILE");
   sub->add_flag("--sites", options->sites, "Every site of a mark with its place in the code");
-  sub->add_flag("--all", options->all, "Also images and kernels without marks");
+  sub->add_flag("--all", options->all,
+                "Also images and kernels without marks, and every mark of the host");
   sub->add_flag("--json", options->json, "Say it as JSON, in full");
   sub->callback([options, &run] { run = [options] { return Info(*options); }; });
 }

@@ -11,6 +11,8 @@
 namespace iket::cli {
 namespace {
 
+constexpr size_t kHostMarksShown = 20;
+
 using Align = Table::Align;
 using exporter::JsonWriter;
 
@@ -82,6 +84,8 @@ std::string_view SeverityText(capture::Severity severity) {
       return "warning";
     case capture::Severity::kRefusal:
       return "refused";
+    case capture::Severity::kMarker:
+      return "host mark";
   }
   return "note";
 }
@@ -155,8 +159,21 @@ std::string Text(const std::string& file, const capture::Reader& reader, bool al
   for (const auto& counter : facts.counters) {
     head.Row({"counter", Printable(fmt::format("{}: {}", counter.name, Count(counter.value)))});
   }
+  const int64_t start_ns = facts.sessions.empty() ? 0 : facts.sessions.front().start_ns;
+  size_t host_marks = 0;
   for (const auto& note : facts.notes) {
-    head.Row({std::string(SeverityText(note.severity)), Printable(note.text)});
+    std::string text = Printable(note.text);
+    if (note.severity == capture::Severity::kMarker) {
+      if (++host_marks > kHostMarksShown && !all) continue;
+      text +=
+          fmt::format(", at {:+.6f} s",
+                      (static_cast<double>(note.time_ns) - static_cast<double>(start_ns)) / 1e9);
+    }
+    head.Row({std::string(SeverityText(note.severity)), text});
+  }
+  if (host_marks > kHostMarksShown && !all) {
+    head.Row(
+        {"host mark", fmt::format("and {} more; --all shows them", host_marks - kHostMarksShown)});
   }
   std::string text =
       fmt::format("{}: capture, {}\n", file, Counted(facts.damage.chunks_whole, "chunk")) +
@@ -266,6 +283,7 @@ void WriteFacts(JsonWriter& json, const capture::Reader& reader) {
   for (const auto& note : facts.notes) {
     auto entry = json.Object();
     json.Member("severity", SeverityText(note.severity));
+    json.Member("time_ns", note.time_ns);
     json.Member("text", note.text);
   }
 }

@@ -62,6 +62,17 @@ std::string OtherTools() {
   return tools.empty() ? "" : "; another tool is there that may be in the way: " + tools;
 }
 
+// NVTX tells one library of ranges. Ours may be there already: of an iket profile around this one.
+Result<void> CheckNvtx(const session::Selection& selection) {
+  const char* const other = std::getenv(session::kEnvNvtx);
+  if (selection.nvtx.empty() || other == nullptr || *other == 0) return {};
+  if (std::filesystem::path(other).filename() == "libiket_inject.so") return {};
+  return Fail(ErrorKind::kUsage,
+              "--nvtx: {} is set to {}: NVTX ranges go to one library only; unset it, or use "
+              "--paused and iket/session.h",
+              session::kEnvNvtx, Printable(other));
+}
+
 // Reads, sums up and exports one capture. Problems are said, and end up in the exit code: one bad
 // file must not hide the others.
 int Finish(const std::string& capture, const Options& options, Summary& summary) {
@@ -100,6 +111,7 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
   }
   const auto selection = ReadSelection(options.selection);
   if (!selection) return tl::unexpected(selection.error());
+  if (auto free = CheckNvtx(*selection); !free) return tl::unexpected(free.error());
   // Before anything of an earlier run is removed.
   if (auto found = supervisor::ResolveCommand(program.front()); !found) {
     return tl::unexpected(found.error());
@@ -117,6 +129,7 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
   run.flight = options.flight;
   run.memory_bytes = options.memory_bytes;
   run.selection = session::Encode(*selection);
+  run.nvtx = !selection->nvtx.empty();
   run.stream = options.overflow == "stream";
   run.hang = std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::duration<double>(options.hang));

@@ -16,7 +16,7 @@ struct SelectionOptions {
   bool by_program = false;
 };
 
-// Declares --kernel, --warp-trace, --launch, --cluster, --cta-sample, --sm, --nvtx, --window and
+// Declares --kernel, --warp-trace, --launch, --cluster, --cta-sample, --sm, --nvtx, --paused and
 // --config.
 void AddSelection(CLI::App& command, SelectionOptions& options);
 

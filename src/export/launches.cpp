@@ -198,6 +198,14 @@ std::vector<HealthLine> HealthLines(const trace::Model& model) {
     lines.push_back({start, fmt::format("{} more kernels refused", refused - kMaxHealthLines)});
   }
 
+  const auto unplaced =
+      std::ranges::count_if(model.host_marks, [](const trace::HostMark& mark) { return !mark.ns; });
+  if (unplaced != 0) {
+    lines.push_back({start, fmt::format("{} marks of the host are not shown: no launch tells when "
+                                        "they were",
+                                        unplaced)});
+  }
+
   size_t partial = 0;
   for (const trace::Launch& launch : model.launches) {
     if (launch.completeness == trace::Completeness::kComplete || ++partial > kMaxHealthLines) {
@@ -256,6 +264,14 @@ void WriteRenderStages(const trace::Model& model, uint32_t sequence, ProtoWriter
     writer.Varint(TracePacket::kSequenceId, sequence);
     writer.Varint(TracePacket::kSequenceFlags, TracePacket::kNeedsState);
     WriteRenderStage(model, model.launches[i], i, queues.iid_of_launch[i], writer);
+  }
+}
+
+void WriteHostMarks(const trace::Model& model, uint32_t sequence, uint64_t track,
+                    ProtoWriter& writer) {
+  for (const trace::HostMark& mark : model.host_marks) {
+    if (!mark.ns) continue;
+    WriteInstant({GlobalNs(model, *mark.ns), model.String(mark.text)}, sequence, track, writer);
   }
 }
 

@@ -17,6 +17,10 @@ void WriteAttributes(const trace::Model& model, ProtoWriter& writer);
 // not.
 void WriteRenderStages(const trace::Model& model, uint32_t sequence, ProtoWriter& writer);
 
+// The host marks whose trace time is known, as instants on `track`.
+void WriteHostMarks(const trace::Model& model, uint32_t sequence, uint64_t track,
+                    ProtoWriter& writer);
+
 // What was lost, refused or is doubtful, as instants on `track`: counters and refused kernels at
 // the trace's start, partial launches at their own. At most kMaxHealthLines of each, the rest
 // counted.

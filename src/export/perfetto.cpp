@@ -48,6 +48,9 @@ Result<void> WritePerfetto(const trace::Model& model, const Sink& sink,
                                [&] { return output.FlushIfLarge(); })) {
     return output.status();
   }
+  if (tracks.host() != 0) {
+    WriteHostMarks(model, kHeadSequence, tracks.host(), output.writer());
+  }
   WriteHealth(model, kHeadSequence, tracks.health(), output.writer());
 
   EdgeStream stream(model, options.edges_per_window);

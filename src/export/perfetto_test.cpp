@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "export/synthetic_model.h"
 #include "export/tracks.h"
@@ -74,6 +76,27 @@ TEST(Perfetto, LaunchesByGraphsSayWhichReplayTheyAre) {
   EXPECT_NE(Write(model).find(">>> graph 1 node 3 replay 5"), std::string::npos);
   launch.sequence = launch.replay = launch.node = trace::kNoRow;
   EXPECT_TRUE(LaunchLabel(model, launch).ends_with("(graph 1 node ? replay ?, grid id 10)"));
+}
+
+TEST(Perfetto, MarksOfTheHostHaveATrackIfThereAreAny) {
+  trace::Model model = MakeSyntheticModel({.launches = 2, .faults = false});
+  const std::string without = Write(model);
+  EXPECT_EQ(TrackTree(model).host(), 0u);
+  const auto mark = [&model](std::string text, std::optional<double> ns) {
+    model.strings.push_back(std::move(text));
+    model.host_marks.push_back(
+        {.ns = ns, .text = static_cast<trace::StringId>(model.strings.size() - 1)});
+  };
+  mark("before all", -5e6);
+  mark("amidst", 100);
+  mark("when?", std::nullopt);
+  EXPECT_NE(TrackTree(model).host(), 0u);
+  const std::string with = Write(model);
+  EXPECT_NE(with.find("before all"), std::string::npos);
+  EXPECT_NE(with.find("amidst"), std::string::npos);
+  EXPECT_EQ(with.find("when?"), std::string::npos);
+  EXPECT_NE(with.find("1 marks of the host are not shown"), std::string::npos);
+  EXPECT_EQ(without.find("of the host are not shown"), std::string::npos);
 }
 
 TEST(Perfetto, StopsWhenTheSinkFails) {

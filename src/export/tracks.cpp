@@ -186,12 +186,14 @@ void TrackTree::AddRow(uint64_t parent, uint32_t rank, uint32_t row) {
 void TrackTree::GrowTree() {
   const trace::Warps& warps = model_.warps;
   const uint64_t root = Add(0, 0, Kind::kRoot, 0);
-  health_ = Add(root, 0, Kind::kHealth, 0);
+  uint32_t rank_in_root = 0;
+  if (!model_.host_marks.empty()) host_ = Add(root, rank_in_root++, Kind::kHost, 0);
+  health_ = Add(root, rank_in_root++, Kind::kHealth, 0);
   // Rows stand in the order of launches, GPCs, SMs, and CTAs or slots; a new one of these starts
   // where a row differs from the row before.
   uint32_t row = 0;
   for (uint32_t l = 0; l < model_.launches.size(); ++l) {
-    const uint64_t launch = Add(root, l + 1, Kind::kLaunch, l);
+    const uint64_t launch = Add(root, rank_in_root + l, Kind::kLaunch, l);
     uint64_t gpc = 0, sm = 0, cta = 0;
     uint32_t cta_rank = 0, rank = 0;
     for (bool first = true; row < rows_.size() && warps.launch[rows_[row].warp] == l; ++row) {
@@ -230,6 +232,8 @@ std::string TrackTree::NameOf(const Track& track) const {
         if (device.simulated) return std::string(kSimulatedRoot);
       }
       return "IKET";
+    case Kind::kHost:
+      return "host";
     case Kind::kHealth:
       return "trace health";
     case Kind::kLaunch: {
@@ -274,6 +278,15 @@ std::string TrackTree::DescriptionOf(const Track& track) const {
     case Kind::kRoot:
       return fmt::format("In-kernel events of process {} on {}: {}", model_.process_id,
                          model_.String(model_.host), model_.String(model_.command));
+    case Kind::kHost:
+      for (const trace::Device& device : model_.devices) {
+        if (device.simulated) {
+          return "What the program said with iket::session::mark; of a software device only the "
+                 "order among launches is right.";
+        }
+      }
+      return "What the program said with iket::session::mark, by the host's clock: that is joined "
+             "to the GPU's by the launch that began soonest after its call.";
     case Kind::kHealth:
       return "What was lost, refused, or is doubtful. Empty: every record is here and understood.";
     case Kind::kLaunch: {

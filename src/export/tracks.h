@@ -8,6 +8,7 @@
 //             StackedRanges  ranges, nested
 //             Marker         marks
 //             Crossed 1      ranges of divergent lane groups that do not nest, one track a depth
+//     host                   what the program said, iket::session::mark; only if it did
 //     trace health           what was lost, refused or is doubtful
 //
 // On a software device the names of IKET and of each launch say so.
@@ -49,6 +50,7 @@ class TrackTree {
     return crossed_.at({row_of_warp_[warp], depth});
   }
   uint64_t health() const { return health_; }
+  uint64_t host() const { return host_; }  // 0 if the model has no host marks
   size_t track_count() const { return next_uuid_ - 1; }
 
   // Writes the packets of all descriptors, parents before children, as packets of `sequence`.
@@ -75,6 +77,7 @@ class TrackTree {
   };
   enum class Kind : uint8_t {
     kRoot,
+    kHost,
     kHealth,
     kLaunch,
     kGpc,
@@ -116,6 +119,7 @@ class TrackTree {
   std::vector<Track> tracks_;
   uint64_t next_uuid_ = 1;
   uint64_t health_ = 0;
+  uint64_t host_ = 0;
 };
 
 // "complete", "partial", or that the host did not log the launch, so that nobody knows.

@@ -229,7 +229,8 @@ TracedContext* OpenContext(Guest& guest, unsigned long long id, CUcontext handle
     Say("no rings for a context: " + window.error().message);
     return nullptr;
   }
-  if (NeedsSinks()) {
+  // The program may have closed a window that nobody asked for beforehand.
+  if (NeedsSinks() || !IsRecording()) {
     if (auto made = window->MakeSinks(); !made) {
       Say("no rings for a context: " + made.error().message);
       return nullptr;
@@ -264,7 +265,9 @@ bool Point(const LoadedImage& image, const TracedContext& context) {
   // goes for everything that keeps the driver from loading it, but a want of memory.
   if (result != CUDA_SUCCESS && result != CUDA_ERROR_OUT_OF_MEMORY) return true;
   const Window& window = *context.window;
-  const uint64_t base = IsRecording() ? window.base() : window.sink_base();
+  // Without sinks there is nowhere else: PointImages() has said so.
+  const bool records = IsRecording() || !window.has_sinks();
+  const uint64_t base = records ? window.base() : window.sink_base();
   if (result == CUDA_SUCCESS) {
     const PrivateStream stream;
     result = stream.result();

@@ -14,7 +14,9 @@
 #include <new>
 
 #include "inject/driver.h"
+#include "inject/host_marks.h"
 #include "inject/say.h"
+#include "session/control.h"
 #include "session/finish.h"
 
 namespace iket::inject {
@@ -116,6 +118,11 @@ Guest* Guest::Existing() noexcept {
   return guest != nullptr && guest->pid_ == getpid() ? guest : nullptr;
 }
 
+bool Guest::MayTrace() noexcept {
+  if (g_off.load(std::memory_order_relaxed)) return false;
+  return g_guest.load(std::memory_order_acquire) == nullptr || Existing() != nullptr;
+}
+
 Guest* Guest::Get() noexcept {
   if (g_off.load(std::memory_order_relaxed)) return nullptr;
   if (g_guest.load(std::memory_order_acquire) != nullptr) return Existing();
@@ -127,6 +134,7 @@ Guest* Guest::Get() noexcept {
     auto* guest = new Guest;  // never freed: hooks may run until the very end of the process
     if (guest->Open()) {
       g_guest.store(guest, std::memory_order_release);
+      KeepEarlyHostMarks(*guest);
       return guest;
     }
     delete guest;
@@ -293,6 +301,19 @@ bool Guest::HasSupervisor() noexcept {
   } catch (...) {
     return true;  // out of memory: what there is stays for whoever is there
   }
+}
+
+std::optional<std::string> Guest::Ask(std::string_view request) noexcept {
+  try {
+    if (!HasSupervisor()) return std::nullopt;
+    const auto answer =
+        session::Ask(session::ControlPath(socket_path_), fmt::format("{}{}", request, number_));
+    if (answer) return *answer;
+    Say(fmt::format("{}not done: {}", request, answer.error().message));
+  } catch (...) {
+    Say("out of memory; the supervisor was not asked for what the program wants");
+  }
+  return std::nullopt;
 }
 
 bool Guest::AccountIsTaken() noexcept {

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/descriptor.h"
 #include "capture/writer.h"
@@ -26,6 +27,9 @@ class Guest {
   static Guest* Get() noexcept;
   // The same if it has been made already.
   static Guest* Existing() noexcept;
+  // False if this process is not traced and will not be: its guest could not be made, or is its
+  // parent's.
+  static bool MayTrace() noexcept;
 
   const ring::Layout& layout() const { return layout_; }
   // Of device memory, the most that the rings of all contexts of one GPU may take.
@@ -56,6 +60,9 @@ class Guest {
   // True while somebody is there who finishes the capture with the rings that were shared. That
   // does not depend on the connection, which the program may have closed: it is made again.
   bool HasSupervisor() noexcept;
+  // Asks the supervisor for something (session/control.h) in the name of this process, and waits.
+  // Nothing if there is none, or if it cannot do it.
+  std::optional<std::string> Ask(std::string_view request) noexcept;
   // True if the supervisor has ended before this process, and made the capture of what was there.
   bool AccountIsTaken() noexcept;
 

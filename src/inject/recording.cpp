@@ -11,19 +11,19 @@
 namespace iket::inject {
 namespace {
 
-// The windows. Guarded by the mutex, but for `exist` and `open`.
 struct Windows {
+  // Held while one opens or closes, and by each launch meanwhile. Guards `launches`.
   std::mutex mutex;
-  uint64_t launches = 0;  // counted before now
-  uint64_t ranges = 0;    // open
-  bool by_program = !Wanted().by_program;
+  uint64_t launches = 0;            // counted before now
+  std::atomic<uint64_t> ranges{0};  // open
+  std::atomic<bool> by_program{!Wanted().by_program};
   std::atomic<bool> exist{Wanted().windowed()};
   std::atomic<bool> open{IsOpen()};
 
   bool IsOpen() const {
     const session::Selection& wanted = Wanted();
-    return by_program && (wanted.nvtx.empty() || ranges > 0) && launches >= wanted.first_launch &&
-           launches < wanted.end_launch;
+    return by_program.load() && (wanted.nvtx.empty() || ranges.load() > 0) &&
+           launches >= wanted.first_launch && launches < wanted.end_launch;
   }
   // With the mutex held.
   void Update() {
@@ -37,19 +37,6 @@ Windows& Get() noexcept {
   alignas(Windows) static std::byte storage[sizeof(Windows)];
   static auto* const kWindows = new (storage) Windows;  // never destroyed, and made without memory
   return *kWindows;
-}
-
-template <typename Change>
-void Apply(const Change& change) noexcept {
-  try {
-    Windows& windows = Get();
-    const std::lock_guard lock(windows.mutex);
-    windows.exist.store(true);
-    change(windows);
-    windows.Update();
-  } catch (...) {
-    Say("out of memory; a window of the recording is not as it should be");
-  }
 }
 
 }  // namespace
@@ -71,17 +58,18 @@ Turn CountLaunch(bool captured) noexcept {
   }
 }
 
-void OpenByProgram() noexcept {
-  Apply([](Windows& windows) { windows.by_program = true; });
-}
+void OpenByProgram() noexcept { Get().by_program.store(true); }
 void CloseByProgram() noexcept {
-  Apply([](Windows& windows) { windows.by_program = false; });
+  Windows& windows = Get();
+  windows.by_program.store(false);
+  windows.exist.store(true);
 }
-void OpenByRange() noexcept {
-  Apply([](Windows& windows) { ++windows.ranges; });
-}
+void OpenByRange() noexcept { Get().ranges.fetch_add(1); }
 void CloseByRange() noexcept {
-  Apply([](Windows& windows) { windows.ranges -= windows.ranges > 0 ? 1 : 0; });
+  std::atomic<uint64_t>& ranges = Get().ranges;
+  uint64_t open = ranges.load();
+  while (open > 0 && !ranges.compare_exchange_weak(open, open - 1)) {
+  }
 }
 
 bool IsRecording() noexcept { return Get().open.load(); }

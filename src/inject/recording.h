@@ -2,9 +2,13 @@
 //
 // A window is made of launches (`--launch A:B`), of what the program says (iket/session.h), of NVTX
 // ranges, or of all of these: recording is on while each of them is open. Outside, patched code
-// records into a sink: the constant that says where the rings are says so. It is changed when all
-// work that was launched before has ended, so a launch is inside or outside as a whole, and the
-// host waits at both ends of a window. Between them nothing costs anything.
+// records into a sink: the constant that says where the rings are says so. It is changed by the
+// first launch after a window has opened or closed, when all work that was launched before has
+// ended: a launch is inside or outside as a whole, and the host waits at both ends of a window.
+// Between them a launch costs a lock and a comparison, and nothing where there are no windows.
+//
+// To open and to close is a store: it waits for nothing, needs no context, and is harmless while a
+// stream is captured, in a process without CUDA and in a callback of the driver.
 //
 // What was captured into a graph is inside when the graph is launched, not when it was captured.
 #pragma once

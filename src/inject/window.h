@@ -40,6 +40,7 @@ class Window {
   uint64_t base() const { return base_; }
   // Makes the window for those who are left out, once. The context must be current.
   Result<void> MakeSinks();
+  bool has_sinks() const { return has_sinks_; }
   uint64_t sink_base() const { return base_ | ring::kSinkBit; }
   bool is_sink() const { return is_sink_; }
   bool is_in_host() const { return is_in_host_; }

@@ -16,6 +16,11 @@ namespace iket::session {
 // "snapshot 4711" asks for a snapshot of that process, or of each if it has no rings ("snapshot
 // 0"); the answer is the paths of the files, a line each.
 inline constexpr std::string_view kSnapshotRequest = "snapshot ";
+// The same of one session alone, by its number (NumberOf); so asks a guest for itself.
+inline constexpr std::string_view kOwnSnapshotRequest = "own-snapshot ";
+// "flush NUMBER": everything that is in the rings of that session goes into its capture now; what
+// is written over afterwards is kept. The answer is empty.
+inline constexpr std::string_view kFlushRequest = "flush ";
 
 // The control socket of the supervisor whose guests connect to `guests`.
 std::string ControlPath(const std::string& guests);

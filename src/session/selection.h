@@ -12,7 +12,7 @@
 //   rule X,Y,Z|all TEXT the cluster of kernels whose mangled name is TEXT, or has it as a part:
 //                       the longest such TEXT counts
 //   launch A:B          launches [A, B) of recorded kernels, counted from 0 in each process
-//   window session      nothing until the program opens a window (iket/session.h)
+//   window session      nothing until the program says start (iket/session.h)
 //   window nvtx NAME    only while an NVTX range of that name is open
 #pragma once
 
@@ -29,6 +29,8 @@
 namespace iket::session {
 
 inline constexpr char kEnvSelection[] = "IKET_SELECTION";
+// NVTX's: the library that it tells of ranges.
+inline constexpr char kEnvNvtx[] = "NVTX_INJECTION64_PATH";
 
 struct ClusterRule {
   std::string part;                                // of the mangled name

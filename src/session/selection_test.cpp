@@ -18,16 +18,15 @@ TEST(Selection, NoWishIsNoText) {
 }
 
 TEST(Selection, TextThereAndBack) {
-  const Selection selection{
-      .kernels = "^gemm.*<(half|float)>",
-      .warps = "flash|attention",
-      .ctas = {.cluster = {{1, 2, 3}}, .sample = 7, .sms = {{0, 3}, {9, 9}}},
-      .rules = {{.part = "attention fwd", .cluster = {{4, 0, 0}}},
-                {.part = "norm", .cluster = std::nullopt}},
-      .first_launch = 3,
-      .end_launch = 9,
-      .by_program = true,
-      .nvtx = "one step"};
+  const Selection selection{.kernels = "^gemm.*<(half|float)>",
+                            .warps = "flash|attention",
+                            .ctas = {.cluster = {{1, 2, 3}}, .sample = 7, .sms = {{0, 3}, {9, 9}}},
+                            .rules = {{.part = "attention fwd", .cluster = {{4, 0, 0}}},
+                                      {.part = "norm", .cluster = std::nullopt}},
+                            .first_launch = 3,
+                            .end_launch = 9,
+                            .by_program = true,
+                            .nvtx = "one step"};
   EXPECT_EQ(Decoded(Encode(selection)), selection);
   EXPECT_TRUE(selection.windowed());
   const Selection open_end{.first_launch = 5};
@@ -36,9 +35,10 @@ TEST(Selection, TextThereAndBack) {
 
 TEST(Selection, WhatIsWrongIsNamed) {
   for (const char* text :
-       {"cluster 1,", "cluster 1,2,3,4", "cluster x", "cluster -1", "cta-sample 0", "cta-sample",
-        "sm 3-1", "sm 1-", "sm 1,", "sm 1,,2", "sm ", "launch 3:3", "launch :", "launch", "launch 5:2", "launch a:b",
-        "window", "window always", "rule 1,2,x a", "kernels a"}) {
+       {"cluster 1,", "cluster 1,2,3,4", "cluster x",     "cluster -1",   "cta-sample 0",
+        "cta-sample", "sm 3-1",          "sm 1-",         "sm 1,",        "sm 1,,2",
+        "sm ",        "launch 3:3",      "launch :",      "launch",       "launch 5:2",
+        "launch a:b", "window",          "window always", "rule 1,2,x a", "kernels a"}) {
     const auto selection = DecodeSelection(text);
     ASSERT_FALSE(selection) << text;
     EXPECT_NE(selection.error().message.find(std::string("IKET_SELECTION '") + text + "'"),
@@ -80,10 +80,9 @@ TEST(KernelChooser, NoRegularExpression) {
 }
 
 TEST(KernelChooser, TheLongestPartOfANameCounts) {
-  const auto chooser = KernelChooser::Make({.ctas = {.cluster = {{9, 0, 0}}, .sample = 2},
-                                            .rules = {{"gemm", {{1, 0, 0}}},
-                                                      {"gemm_tail", std::nullopt},
-                                                      {"g", {{2, 0, 0}}}}});
+  const auto chooser = KernelChooser::Make(
+      {.ctas = {.cluster = {{9, 0, 0}}, .sample = 2},
+       .rules = {{"gemm", {{1, 0, 0}}}, {"gemm_tail", std::nullopt}, {"g", {{2, 0, 0}}}}});
   ASSERT_TRUE(chooser);
   using Cluster = std::array<uint32_t, 3>;
   EXPECT_EQ(chooser->Ctas("my_gemm").cluster, (Cluster{1, 0, 0}));

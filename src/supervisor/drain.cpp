@@ -102,9 +102,9 @@ capture::Writer* Drain::WriterOf(uint32_t pid) {
 }
 
 Result<CopyLane*> Drain::LaneOf(size_t worker, const RingWindow& window) {
-  std::unique_ptr<CopyLane>& lane = lanes_[worker][window.device()];
+  std::unique_ptr<CopyLane>& lane = lanes_[worker][window.lane_number()];
   if (lane == nullptr) {
-    auto opened = CopyLane::Open(window.driver(), window.device());
+    auto opened = window.OpenLane();
     if (!opened) return tl::unexpected(opened.error());
     lane = std::move(*opened);
   }

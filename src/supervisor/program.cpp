@@ -38,6 +38,7 @@ namespace fs = std::filesystem;
   // Not that of somebody who traces us.
   unsetenv(session::kEnvSelection);
   if (!options.selection.empty()) setenv(session::kEnvSelection, options.selection.c_str(), 1);
+  if (options.nvtx) setenv(session::kEnvNvtx, library.c_str(), 1);
   if (!driver_folder.empty()) {
     const char* others = getenv("LD_LIBRARY_PATH");
     const std::string path = others != nullptr ? driver_folder + ":" + others : driver_folder;

@@ -1,34 +1,11 @@
 #include "supervisor/ring_memory.h"
 
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <system_error>
 #include <vector>
 
-#include "base/retry.h"
 #include "session/finish.h"
 
 namespace iket::supervisor {
-namespace {
-
-// Not mapped: whoever sent the descriptor may cut the file meanwhile.
-Result<void> ReadFile(int file, void* to, uint64_t offset, size_t bytes) {
-  auto* at = static_cast<std::byte*>(to);
-  while (bytes > 0) {
-    const ssize_t got = Retry([&] { return pread(file, at, bytes, static_cast<off_t>(offset)); });
-    if (got < 0) return Fail(ErrorKind::kSystem, "reading rings: {}", std::strerror(errno));
-    if (got == 0) return Fail(ErrorKind::kBadInput, "the memory of the rings ends too early");
-    at += got;
-    offset += static_cast<uint64_t>(got);
-    bytes -= static_cast<size_t>(got);
-  }
-  return {};
-}
-
-}  // namespace
-
 // A shareable handle mapped into this process, readable.
 class RingWindow::Mapping {
  public:
@@ -131,14 +108,26 @@ Result<void> RingWindow::Enter() const {
   return {};
 }
 
-CUdeviceptr RingWindow::table() const { return table_->address(); }
-CUdeviceptr RingWindow::rings() const { return rings_->address(); }
+RingPlace RingWindow::table() const {
+  return is_in_host() ? RingPlace{.file = table_file_} : RingPlace{.address = table_->address()};
+}
+RingPlace RingWindow::rings() const {
+  return is_in_host() ? RingPlace{.file = rings_file_} : RingPlace{.address = rings_->address()};
+}
+
+Result<std::unique_ptr<CopyLane>> RingWindow::OpenLane() const {
+  if (is_in_host()) return CopyLane::OpenInHost();
+  return CopyLane::Open(*driver_, device_);
+}
 
 session::WindowCopy RingWindow::Copy() const {
   if (is_in_host()) {
-    return {.table = [this](void* to, size_t bytes) { return ReadFile(table_file_, to, 0, bytes); },
-            .rings = [this](void* to, uint64_t offset,
-                            size_t bytes) { return ReadFile(rings_file_, to, offset, bytes); }};
+    return {.table = [this](void* to,
+                            size_t bytes) { return ReadUntrustedFile(table_file_, to, 0, bytes); },
+            .rings =
+                [this](void* to, uint64_t offset, size_t bytes) {
+                  return ReadUntrustedFile(rings_file_, to, offset, bytes);
+                }};
   }
   return {.table = [this](void* to, size_t bytes) { return table_->Copy(to, 0, bytes); },
           .rings = [this](void* to, uint64_t offset,

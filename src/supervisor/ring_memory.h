@@ -20,6 +20,7 @@
 #include "ring/layout.h"
 #include "session/message.h"
 #include "session/ring_image.h"
+#include "supervisor/copy_lane.h"
 #include "supervisor/driver.h"
 
 namespace iket::supervisor {
@@ -47,11 +48,12 @@ class RingWindow {
   // Copies bytes of it. Refers to this window.
   session::WindowCopy Copy() const;
 
-  // For copies in streams of others (copy_lane.h).
-  const Driver& driver() const { return driver_; }
-  CUdevice device() const { return device_; }
-  CUdeviceptr table() const;
-  CUdeviceptr rings() const;
+  // For copies by others: where table and rings are, and a lane to copy them with.
+  RingPlace table() const;
+  RingPlace rings() const;
+  Result<std::unique_ptr<CopyLane>> OpenLane() const;
+  // Windows with the same number share lanes.
+  int lane_number() const { return is_in_host() ? -1 : device_; }
 
  private:
   class Mapping;

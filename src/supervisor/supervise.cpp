@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "session/control.h"
@@ -87,6 +88,7 @@ class Supervision {
     const int ended = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
     if (ended < 0) return Fail(ErrorKind::kSystem, "pidfd_open: {}", std::strerror(errno));
     for (bool over = false; !over;) {
+      bool asked = false;
       Serve({ended, signals.user_signal(), control_.descriptor()}, Wait(), [&](size_t which) {
         if (which == 0) over = true;
         if (which == 1) {
@@ -94,9 +96,15 @@ class Supervision {
           Announce(Snapshot(0));
         }
         if (which == 2) {
-          control_.Serve([this](std::string_view request) { return Answer(request); });
+          asked = true;
         }
       });
+      if (asked) {
+        // What a guest has said before it asked is heard before it is answered.
+        while (Serve({}, std::chrono::milliseconds(0), {})) {
+        }
+        control_.Serve([this](std::string_view request) { return Answer(request); });
+      }
       const std::vector<uint32_t> gone = guests_.TakeEnded();
       for (const uint32_t pid : gone) {
         // Of the program itself, how it ended is asked first.
@@ -149,7 +157,7 @@ class Supervision {
   // Until there is something to do by the clock; -1: for ever.
   std::chrono::milliseconds Wait() const {
     std::optional<Clock::time_point> due;
-    if (drain_ && !guests_.contexts().empty()) due = next_drain_;
+    if (options_.stream && !guests_.contexts().empty()) due = next_drain_;
     if (hang_ && !guests_.contexts().empty()) due = std::min(due.value_or(next_look_), next_look_);
     if (!due) return std::chrono::milliseconds(-1);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*due - Clock::now());
@@ -157,7 +165,7 @@ class Supervision {
   }
 
   void DrainIfDue() {
-    if (!drain_ || guests_.contexts().empty() || Clock::now() < next_drain_) return;
+    if (!options_.stream || guests_.contexts().empty() || Clock::now() < next_drain_) return;
     const Clock::time_point begin = Clock::now();
     const Drain::News news = drain_->Pass(guests_.contexts());
     const Clock::time_point end = Clock::now();
@@ -192,17 +200,41 @@ class Supervision {
   }
 
   Result<std::string> Answer(std::string_view untrusted_request) {
-    if (!untrusted_request.starts_with(session::kSnapshotRequest)) {
-      return Fail(ErrorKind::kUsage, "no request that this iket knows");
+    using session::kFlushRequest, session::kOwnSnapshotRequest, session::kSnapshotRequest;
+    for (const std::string_view known : {kSnapshotRequest, kOwnSnapshotRequest, kFlushRequest}) {
+      if (!untrusted_request.starts_with(known)) continue;
+      const std::string number(untrusted_request.substr(known.size()));
+      uint32_t session = 0;
+      const char* const end = number.data() + number.size();
+      const auto parsed = std::from_chars(number.data(), end, session);
+      if (parsed.ec != std::errc() || parsed.ptr != end) {
+        return Fail(ErrorKind::kUsage, "no number of a process");
+      }
+      if (known == kSnapshotRequest) return Snapshot(session);
+      if (guests_.ContextsOf(session).empty()) {
+        return Fail(ErrorKind::kNothing, "this process has no rings that are known here, so far");
+      }
+      return known == kFlushRequest ? Flush(session) : SnapshotOf(session);
     }
-    const std::string number(untrusted_request.substr(session::kSnapshotRequest.size()));
-    uint32_t pid = 0;
-    const char* const end = number.c_str() + number.size();
-    const auto parsed = std::from_chars(number.c_str(), end, pid);
-    if (parsed.ec != std::errc() || parsed.ptr != end) {
-      return Fail(ErrorKind::kUsage, "no number of a process");
+    return Fail(ErrorKind::kUsage, "no request that this iket knows");
+  }
+
+  // Everything in the rings of a session goes into its capture, which is begun if need be.
+  Result<std::string> Flush(uint32_t session) {
+    const std::vector<RingMemory> contexts = guests_.ContextsOf(session);
+    for (const RingMemory& memory : contexts) {
+      if (auto window = windows_.Find(memory); !window) return tl::unexpected(window.error());
     }
-    return Snapshot(pid);
+    if (!drain_) drain_.emplace(options_.output_folder, windows_);
+    flushed_.insert(session);
+    // Twice: what was too near to the newest record of a ring that came around comes behind it.
+    drain_->Pass(contexts);
+    drain_->Pass(contexts);
+    std::vector<std::string> warnings = drain_->TakeWarnings();
+    if (warnings.empty()) return std::string();
+    Error error{.kind = ErrorKind::kSystem, .message = warnings.front()};
+    for (std::string& warning : warnings) Warn(std::move(warning));
+    return tl::unexpected(std::move(error));
   }
 
   // Of one process; of each that has rings for any other number, such as the shell's that runs
@@ -220,16 +252,23 @@ class Supervision {
     }
     std::string paths;
     for (const uint32_t pid : pids) {
-      const std::string suffix = fmt::format("_snapshot{}.iketcap", ++snapshots_[pid]);
-      const std::string path = session::SessionPath(options_.output_folder, pid, suffix.c_str());
-      const auto written = session::WriteSnapshot(
-          options_.output_folder, pid, path,
-          [&](capture::Writer& writer) { return AppendAll(pid, true, writer); });
-      if (!written) return tl::unexpected(written.error());
-      outcome_.snapshots.push_back(path);
-      paths += (paths.empty() ? "" : "\n") + path;
+      const auto path = SnapshotOf(pid);
+      if (!path) return path;
+      paths += (paths.empty() ? "" : "\n") + *path;
     }
     return paths;
+  }
+
+  // The path.
+  Result<std::string> SnapshotOf(uint32_t pid) {
+    const std::string suffix = fmt::format("_snapshot{}.iketcap", ++snapshots_[pid]);
+    std::string path = session::SessionPath(options_.output_folder, pid, suffix.c_str());
+    const auto written = session::WriteSnapshot(
+        options_.output_folder, pid, path,
+        [&](capture::Writer& writer) { return AppendAll(pid, true, writer); });
+    if (!written) return tl::unexpected(written.error());
+    outcome_.snapshots.push_back(path);
+    return path;
   }
 
   // The rings of all contexts of one guest. What cannot be read is a note, not an error.
@@ -256,9 +295,10 @@ class Supervision {
     ending.end_ns = session::NowNs();
     ending.end_realtime_ns = session::NowRealtimeNs();
     std::optional<capture::Writer> begun;
-    if (drain_) begun = drain_->Finish(pid, guests_.ContextsOf(pid), live);
+    const bool is_begun = options_.stream || flushed_.erase(pid) != 0;
+    if (is_begun) begun = drain_->Finish(pid, guests_.ContextsOf(pid), live);
     const auto append = [&](capture::Writer& writer) {
-      return drain_ ? Result<void>() : AppendAll(pid, live, writer);
+      return is_begun ? Result<void>() : AppendAll(pid, live, writer);
     };
     const auto finished =
         session::FinishCapture(options_.output_folder, pid, ending, append, std::move(begun));
@@ -320,7 +360,8 @@ class Supervision {
   Guests guests_;
   session::ControlSocket control_;
   RingWindows windows_;
-  std::optional<Drain> drain_;
+  std::optional<Drain> drain_;  // with options_.stream, or once somebody has asked to flush
+  std::set<uint32_t> flushed_;  // sessions whose rings go through it without options_.stream
   std::optional<HangWatch> hang_;
   Clock::time_point next_drain_, next_look_;
   Clock::duration pause_ = kPause;

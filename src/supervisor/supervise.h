@@ -23,7 +23,9 @@ struct Options {
   bool flight = false;         // rings in the host's memory
   uint64_t memory_bytes = 0;   // that all rings on one GPU may take; 0: the collector's default
   std::string selection = {};  // what is to be recorded: session::Encode
-  std::string library;         // libiket_inject.so; empty: beside this program (../lib)
+  // The collector gets the program's NVTX ranges, too.
+  bool nvtx = false;
+  std::string library;  // libiket_inject.so; empty: beside this program (../lib)
   // A libcuda.so.1 for the program and for us; its folder goes in front of LD_LIBRARY_PATH. Empty:
   // the system's driver.
   std::string driver;

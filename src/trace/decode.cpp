@@ -11,6 +11,7 @@
 #include "trace/declarations.h"
 #include "trace/facts.h"
 #include "trace/grids.h"
+#include "trace/host_time.h"
 #include "trace/launches.h"
 #include "trace/pair.h"
 #include "trace/replays.h"
@@ -53,6 +54,7 @@ class Decoding {
     PairRanges(model_);
     SummarizeLaunches();
     PlaceReading();
+    PlaceHostMarks(facts_, strings_, model_);
     if (progress) progress(100, 100);
     return std::move(model_);
   }
@@ -384,13 +386,8 @@ class Decoding {
   // Model::read_ns.
   void PlaceReading() {
     if (read_host_ns_ == 0) return;
-    std::optional<double> latest_origin;  // trace time 0 on the host's clock
-    for (const Launch& launch : model_.launches) {
-      if (launch.host_ns == 0 || launch.warps_begun == 0) continue;
-      const double origin = static_cast<double>(launch.host_ns) - launch.first_ns;
-      latest_origin = std::max(latest_origin.value_or(origin), origin);
-    }
-    if (latest_origin) model_.read_ns = static_cast<double>(read_host_ns_) - *latest_origin;
+    const std::optional<double> origin = HostOrigin(model_);
+    if (origin) model_.read_ns = static_cast<double>(read_host_ns_) - *origin;
   }
 
   const capture::Capture& facts_;

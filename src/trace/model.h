@@ -202,6 +202,14 @@ struct Marks {
   size_t size() const { return event.size(); }
 };
 
+// What the program said on the host, iket::session::mark.
+struct HostMark {
+  int64_t host_ns = 0;         // CLOCK_MONOTONIC
+  std::optional<double> ns{};  // trace time, as Model::read_ns; may be negative. On a software
+                               // device only its order among launches means something
+  StringId text = 0;
+};
+
 // One ring: a hardware warp slot of one SM in one context. Counts are in records of 16 bytes.
 struct Rings {
   std::vector<uint32_t> context;
@@ -239,6 +247,7 @@ struct Model {
   // the GPU's by the launch that began soonest after its call, so late by that launch's
   // microseconds. Nothing where no launch is known to the host.
   std::optional<double> read_ns;
+  std::vector<HostMark> host_marks;  // by host_ns
   uint32_t process_id = 0;
   StringId command = 0;  // the command line of the process, arguments separated by spaces
   StringId host = 0;

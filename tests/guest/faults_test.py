@@ -18,6 +18,11 @@ PTX = (os.environ["IKET_GUEST_CONTAINERS"], "library-first",
        os.path.join(os.path.dirname(os.environ["IKET_GUEST_CONTAINERS"]), "containers_of_code", "work.ptx"))
 # One with graphs: captured, cloned, nested and changed.
 GRAPHS = (os.environ["IKET_SIM_GRAPHS"], os.environ["IKET_SIM_GRAPHS_IMAGE"])
+# One that opens and closes windows, marks and asks for readings.
+WINDOWS = (os.environ["IKET_SIM_WINDOWS"], os.environ["IKET_SIM_GRAPHS_IMAGE"],
+           *"mark=early stop load launch start domain=d in-push=step launch sync mark=late snapshot flush in-pop launch"
+           .split())
+OPTIONS = {WINDOWS: ("--nvtx", "step")}
 # What `iket profile` may say of a run whose program was well: done, could not write, nothing recorded.
 CODES = {0, 3, 4}
 
@@ -30,7 +35,8 @@ class Run:
             if command == PTX:
                 library_path = os.environ["IKET_PTX_DRIVER"]
             done = subprocess.run(
-                [IKET, "profile", "-o", os.path.join(folder, "out"), "--export", "none", "--", *command],
+                [IKET, "profile", "-o", os.path.join(folder, "out"), "--export", "none",
+                 *OPTIONS.get(command, ()), "--", *command],
                 env={**os.environ, "LD_LIBRARY_PATH": library_path, "IKET_FAIL_DRIVER": SIM,
                      "LD_PRELOAD": os.environ["IKET_FAIL_NTH_LIBRARY"], "IKET_FAIL_PROGRAM": command[0],
                      "IKET_PTX_CUBIN": PTX[-1].replace(".ptx", ".cubin"),
@@ -79,7 +85,7 @@ class Faults(unittest.TestCase):
         # A library that cannot be made ready at its first launch lets that launch fail: it is tried once
         # more, but not against faults that go on (docs/design/guest.md).
         programs = ((MODULE, False), (MODULE, True), (LIBRARY, False), (PTX, False),
-                    (GRAPHS, False))
+                    (GRAPHS, False), (WINDOWS, False))
         for command, goes_on in programs:
             with self.subTest(program=command[0], goes_on=goes_on):
                 self.check(command, kind, goes_on, at_least)

@@ -25,6 +25,7 @@ sim=$tree/bin/tests/sim
 export IKET=$tree/bin/iket IKET_SIM=$tree/lib/iket-sim IKET_TEST_DEVICE=$device PYTHONDONTWRITEBYTECODE=1
 export IKET_EXAMPLES=$tree/bin/examples
 export IKET_SIM_APP=$sim/sim_app IKET_SIM_SOAK=$sim/sim_soak IKET_SIM_GRAPHS=$sim/sim_graphs IKET_SIM_APP_IMAGES=$sim/images
+IKET_SIM_WINDOWS=$(printf '%s:' "$sim"/sim_windows*) && export IKET_SIM_WINDOWS=${IKET_SIM_WINDOWS%:}
 export IKET_SOAK_SEEDS=1 IKET_SOAK_ACTIONS=${ACTIONS:-10000} IKET_SOAK_LOG=$out/runs.jsonl
 summary=$out/summary.txt
 : >"$summary"
@@ -69,6 +70,7 @@ PYTHON
 try graphs_test graphs && say "graphs: same"
 try selection_test selection && say "selection: same"
 try flight_test flight && say "flight: same"
+try windows_test windows && say "windows: same"
 began=$SECONDS longest=0 seed=0
 first_memory=$(device_memory)
 while ((seed == 0 || SECONDS - began + longest <= limit)); do
