@@ -19,9 +19,9 @@ GPU = {
     "launch": {"processes": 7, "processes_theirs": 1, "batches": 100, "launches": 200},
     "start": {"runs": 7, "runs_theirs": 1},
     # Two CTAs of 1,024 threads fill a SM: all rings are written.
-    "stream": {"ctas": 2, "threads": 1024, "rates": [1e8, 2e8, 5e8, 1e9, 2e9, 0], "events": 1e8,
-               "marks": 4294967280, "least_seconds": 0.1, "most_seconds": 1.0, "full_seconds": 0.2,
-               "ring": "32K", "settle_ms": 1000},
+    "stream": {"ctas": 2, "threads": 1024, "rates": [3e7, 1e8, 2e8, 5e8, 1e9, 0], "events": 1e8,
+               "marks": 4294967280, "least_seconds": 0.1, "most_seconds": 2.0, "full_seconds": 0.2,
+               "ring": "32K", "settle_ms": 1000, "touched": 8 << 30},
     "stopped": {"rate": 1e8, "seconds": 1.0, "after": 0.2, "for": 0.4},
     "drain": {"rounds": 2, "compute": [2, 1024, 1000, 10000, 3, 1000], "load": [2, 1024, 1000, 96, 3, 1000]},
     "counts": [20, 2000],
@@ -33,7 +33,8 @@ SIM = {
     "launch": {"processes": 2, "processes_theirs": 1, "batches": 4, "launches": 20},
     "start": {"runs": 2, "runs_theirs": 1},
     "stream": {"ctas": 0, "threads": 64, "rates": [1e7, 0], "events": 1e9, "marks": 4096,
-               "least_seconds": 100, "most_seconds": 100, "full_seconds": 100, "ring": "8K", "settle_ms": 0},
+               "least_seconds": 100, "most_seconds": 100, "full_seconds": 100, "ring": "8K", "settle_ms": 0,
+               "touched": 8 << 20},
     "stopped": {"rate": 0, "seconds": 1000, "marks": 4000000, "after": 0.05, "for": 0.3},
     "drain": {"rounds": 1, "compute": [0, 64, 10, 64, 2, 0], "load": [0, 64, 10, 8, 2, 0]},
     "counts": [20, 200],
@@ -165,6 +166,7 @@ class Rows:
 
     def stream(self):
         size = self.size["stream"]
+        memory = [self.tools.write_and_forget(size["touched"]) for _ in range(2)]
         rows = []
         for rate in size["rates"]:
             seconds = size["full_seconds"]
@@ -174,7 +176,7 @@ class Rows:
                 rows.append(self.stream_one(f"stream at {rate:.3g} events/s", rate, seconds, "stream"))
             except attach_run.NoTimeLeft as problem:
                 rows.append({"rate": rate, "failed": str(problem)})
-        return {"ring": size["ring"], "scratch": self.tools.scratch_is, "rows": rows}
+        return {"ring": size["ring"], "scratch": self.tools.scratch_is, "memory": memory, "rows": rows}
 
     def stopped(self):
         """The reader is stopped while the kernel runs: what it misses must be counted, to the record."""

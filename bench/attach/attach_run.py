@@ -138,6 +138,19 @@ class Tools:
                 return tempfile.mkdtemp(prefix="attach", dir=base), base
         return tempfile.mkdtemp(prefix="attach"), tempfile.gettempdir()
 
+    def write_and_forget(self, size):
+        """Bytes a second at which a file in the scratch folder comes to be, by one thread: what it costs to have
+        memory for a capture. A virtual machine's may be made when it is touched first."""
+        piece = bytes(1 << 20)
+        path = os.path.join(self.scratch, "touched")
+        began = time.monotonic()
+        with open(path, "wb", buffering=0) as file:
+            for _ in range(size // len(piece)):
+                file.write(piece)
+        rate = size / (time.monotonic() - began)
+        os.unlink(path)
+        return rate
+
     def environment(self):
         """Of programs that run without iket."""
         environment = dict(os.environ)

@@ -89,6 +89,10 @@ def stream(row):
             f"`--overflow stream --ring {row['ring']}`, {number(memory)} MiB of rings in all; captures in "
             f"`{row['scratch']}`. " + (f"Most that was sustained with nothing lost: **{best / 1e9:.2f} G events/s**."
                                        if good else "Something was lost at every rate."))
+    if row.get("memory"):
+        first, again = (f"{one / 1e9:.1f} GB/s" for one in row["memory"])
+        text += (f" Before it, one thread wrote some GiB there twice: {first}, then {again}; at 16 bytes an "
+                 "event, memory that comes no faster is a limit that no reader passes.")
     return text + "\n\n" + table(STREAM_HEAD, [stream_row(one) for one in row["rows"]])
 
 

@@ -107,7 +107,12 @@ void SaveRings(TracedContext& context) {
 void AtExit() {
   SaveAllRings();
   Guest* guest = Guest::Existing();
-  if (guest != nullptr && !guest->HasSupervisor() && !guest->AccountIsTaken()) guest->Finish();
+  if (guest == nullptr) return;
+  if (guest->HasSupervisor()) {
+    guest->SayEnding();
+  } else if (!guest->AccountIsTaken()) {
+    guest->Finish();
+  }
 }
 
 capture::Device Describe(CUdevice device) {

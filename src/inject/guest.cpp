@@ -281,6 +281,16 @@ bool Guest::Share(const session::RingMemory& memory) noexcept {
   }
 }
 
+void Guest::SayEnding() noexcept {
+  try {
+    const std::lock_guard lock(socket_mutex_);
+    if (const int socket = socket_.get(); socket >= 0) {
+      static_cast<void>(session::SendEnding(socket));  // it does without
+    }
+  } catch (...) {  // and so it does here
+  }
+}
+
 bool Guest::HasSupervisor() noexcept {
   try {
     const std::lock_guard lock(socket_mutex_);

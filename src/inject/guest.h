@@ -57,6 +57,8 @@ class Guest {
 
   // Hands ring memory to the supervisor; false when there is none or it does not answer.
   bool Share(const session::RingMemory& memory) noexcept;
+  // Tells the supervisor, if there is one, that this process is about to end.
+  void SayEnding() noexcept;
   // True while somebody is there who finishes the capture with the rings that were shared. That
   // does not depend on the connection, which the program may have closed: it is made again.
   bool HasSupervisor() noexcept;

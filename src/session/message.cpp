@@ -15,6 +15,8 @@ namespace {
 
 constexpr uint32_t kMagic = 0x32676d69;  // "img2"
 
+constexpr uint32_t kEnding = 0x31646e65;  // "end1": a packet of nothing else
+
 struct Packet {
   uint32_t magic;
   uint32_t pid;
@@ -74,6 +76,14 @@ Result<void> Send(int socket, const RingMemory& message) {
   return {};
 }
 
+Result<void> SendEnding(int socket) {
+  if (Retry([&] { return send(socket, &kEnding, sizeof kEnding, MSG_NOSIGNAL | MSG_DONTWAIT); }) ==
+      sizeof kEnding) {
+    return {};
+  }
+  return Fail(ErrorKind::kSystem, "the supervisor does not answer: {}", std::strerror(errno));
+}
+
 Result<RingMemory> ReceiveUntrusted(int socket) {
   Packet packet{};
   iovec part{&packet, sizeof packet};
@@ -99,6 +109,9 @@ Result<RingMemory> ReceiveUntrusted(int socket) {
   }
   // Also a packet that was longer, of which only the beginning was received.
   const bool cut = (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
+  if (received == sizeof kEnding && packet.magic == kEnding && !cut && count == 0) {
+    return Fail(ErrorKind::kNothing, "the process is about to end");
+  }
   if (received != static_cast<ssize_t>(sizeof packet) || packet.magic != kMagic || cut ||
       count != kDescriptors) {
     for (size_t i = 0; i < count; ++i) close(descriptors[i]);

@@ -1,7 +1,8 @@
 // message.h: what a guest tells its supervisor, over a Unix socket (SOCK_SEQPACKET, one packet
 // each).
 //
-// There is one message: "this context has rings, here is their memory". Everything else the guest
+// There are two messages: "this context has rings, here is their memory", and "this process is
+// about to end", so that who reads the rings can make ready meanwhile. Everything else the guest
 // writes into its own capture file. The two file descriptors are shareable handles of device memory
 // (cuMemExportToShareableHandle): the supervisor holds them, so that the rings outlive the guest.
 #pragma once
@@ -37,7 +38,9 @@ struct RingMemory {
 
 // A closed connection or a packet that is no message is an error (kSystem, kBadInput).
 Result<void> Send(int socket, const RingMemory& message);
+// kNothing: the other side is about to end.
 Result<RingMemory> ReceiveUntrusted(int socket);
+Result<void> SendEnding(int socket);
 
 // Connects to a supervisor / listens as one. The descriptor is close-on-exec.
 Result<int> Connect(const std::string& path);

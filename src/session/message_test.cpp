@@ -115,6 +115,13 @@ TEST_F(MessageTest, KeepsPacketsApart) {
   }
 }
 
+TEST_F(MessageTest, AnEndIsSaid) {
+  ASSERT_TRUE(SendEnding(ends_[0]));
+  const auto received = ReceiveUntrusted(ends_[1]);
+  ASSERT_FALSE(received);
+  EXPECT_EQ(received.error().kind, ErrorKind::kNothing);
+}
+
 TEST_F(MessageTest, RefusesPacketsThatAreNone) {
   const std::vector<char> right = RightBytes();
   std::vector<char> other_magic = right;

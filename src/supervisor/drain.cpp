@@ -7,6 +7,7 @@
 namespace iket::supervisor {
 namespace {
 
+constexpr uint64_t kMadeAtFirst = uint64_t{512} << 20;
 constexpr size_t kPieceBytes = size_t{1} << 20;
 // What is worth another thread: half a millisecond of work.
 constexpr uint64_t kRecordsPerThread = 32 << 10;
@@ -142,7 +143,21 @@ Drain::News Drain::Read(const session::RingMemory& memory, bool quiet) {
     }
   }
   const ring::Layout& layout = (*window)->layout();
+  const bool is_first = context.followers.empty();
   context.followers.resize(layout.ring_count(), session::RingFollower(0));
+  // Memory that is touched for the first time costs more than all that a pass does with it. Where
+  // it is not much it is made now, when the program has most likely not begun.
+  if (is_first && layout.rings_bytes() <= kMadeAtFirst) {
+    std::atomic<uint32_t> next = 0;
+    workers_->Run(workers_->count(), [&](size_t) {
+      constexpr uint32_t kAtATime = ring::kSlotsPerSm;
+      for (uint32_t i; (i = next.fetch_add(kAtATime)) < layout.ring_count();) {
+        for (uint32_t ring = i; ring < std::min(i + kAtATime, layout.ring_count()); ++ring) {
+          context.followers[ring] = session::RingFollower(layout.ring_bytes / ring::kRecordBytes);
+        }
+      }
+    });
+  }
 
   // A header must be read before the records that it speaks of.
   const auto lane = LaneOf(0, **window);

@@ -63,7 +63,7 @@ class Drain {
 
  private:
   struct Context {
-    std::vector<session::RingFollower> followers;  // each empty until its ring is used
+    std::vector<session::RingFollower> followers;  // one a ring; empty until it is needed
     std::atomic<uint64_t> moments = 0;             // so far
     uint64_t news = kMany;                         // records that the last reading brought
     bool failed = false;

@@ -80,6 +80,10 @@ bool Guests::Receive(int descriptor) {
       }
       return true;
     }
+    if (message.error().kind == ErrorKind::kNothing) {
+      std::ranges::copy(found->pids, std::back_inserter(ending_));
+      return true;
+    }
     if (message.error().kind != ErrorKind::kSystem) {
       ++refused_;  // its descriptors found no room
       return true;

@@ -31,6 +31,8 @@ class Guests {
 
   // Processes that have handed something over and ended since the last call.
   std::vector<uint32_t> TakeEnded() { return std::exchange(ended_, {}); }
+  // Processes that have said since the last call that they are about to end.
+  std::vector<uint32_t> TakeEnding() { return std::exchange(ending_, {}); }
   // Closes what such a process left: its descriptors keep device memory.
   void Forget(uint32_t pid);
 
@@ -50,7 +52,7 @@ class Guests {
   int listener_ = -1;
   std::vector<Connection> connections_;
   std::vector<session::RingMemory> contexts_;
-  std::vector<uint32_t> ended_;
+  std::vector<uint32_t> ended_, ending_;
   uint64_t refused_ = 0;
 };
 

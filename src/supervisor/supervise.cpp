@@ -105,6 +105,12 @@ class Supervision {
         }
         control_.Serve([this](std::string_view request) { return Answer(request); });
       }
+      // The window of such a process is opened while it ends: the driver takes its time for both.
+      for (const uint32_t pid : guests_.TakeEnding()) {
+        for (const RingMemory& memory : guests_.ContextsOf(pid)) {
+          static_cast<void>(windows_.Find(memory));  // why not is said when it is read
+        }
+      }
       const std::vector<uint32_t> gone = guests_.TakeEnded();
       for (const uint32_t pid : gone) {
         // Of the program itself, how it ended is asked first.

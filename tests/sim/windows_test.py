@@ -195,8 +195,10 @@ class Windows(unittest.TestCase):
             self.assertEqual(counters["records_written"], 4 * (100_002 + 3))
             self.assertEqual(counters["records_written"], counters["records_kept"] + counters["records_lost"])
             self.assertEqual(counters["suspect_rings"], 0)
-        # Slots are taken anew by each launch: the second one wrote over the first.
-        self.assertEqual(worked, {"with": WARPS, "without": 0})
+        self.assertEqual(worked["with"], WARPS)
+        # Slots are taken anew by each launch: the second one wrote over the first. A GPU may take others.
+        if DEVICE == "sim":
+            self.assertEqual(worked["without"], 0)
 
     def test_flushes_among_launches_lose_nothing(self):
         done = self.profile("load", "launch", "sync", "flush", "flush", "launch", "sync", "flush", "stop", "launch",
