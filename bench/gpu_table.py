@@ -19,6 +19,8 @@ def arguments(about, program):
     parser.add_argument("--iket", help="the program iket; without it nothing is collected",
                         default=next((path for path in [os.path.join(HERE, "..", "iket")]
                                       if os.path.exists(path)), None))
+    parser.add_argument("--with", dest="options", action="append", default=[], metavar="OPTION",
+                        help="an option for iket profile, such as --with=--flight")
     parser.add_argument("--out", help="writes OUT.md and OUT.json", metavar="OUT")
     parser.add_argument("--merge", nargs=2, metavar=("PLAIN", "COLLECTED"),
                         help="makes the table of outputs that were recorded before")
@@ -56,7 +58,7 @@ def measure(options):
         return plain, None
     with tempfile.TemporaryDirectory() as folder:
         collected = lines_of(run([options.iket, "profile", "-o", os.path.join(folder, "out"),
-                                  "--export", "none", "--", options.program]))
+                                  "--export", "none", *options.options, "--", options.program]))
     return plain, collected
 
 
