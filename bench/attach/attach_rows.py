@@ -259,7 +259,7 @@ class Rows:
         first, second = self.size["counts"]
         row = []
         for n in (first, second):
-            run, summary = self.tools.profile("counts", n, n)
+            run, summary = self.tools.profile("counts", n, n, options=["--ring", "128K"])
             self.ended(run)
             counts = self.counted(f"{n} iterations", run, summary)
             if counts:
