@@ -18,10 +18,11 @@
 // Not traced, every call is a test of a word that was looked up on the first one: some nanoseconds.
 // Nothing needs to be linked but the C library (before glibc 2.34: -ldl, too).
 //
-// All functions may be called from any thread at any time, before the first use of CUDA as well.
-// None throws (but for std::bad_alloc of the string that snapshot() returns), ends the program,
-// or changes what CUDA's calls return. A child after fork() counts as not traced, if its parent had
-// loaded code with marks.
+// All functions may be called from any thread at any time, before the first use of CUDA as well;
+// but not in a signal handler, which may have interrupted one of them. None throws (but for
+// std::bad_alloc of the string that snapshot() returns), ends the program, or changes what CUDA's
+// calls return. A child after fork() counts as not traced, if its parent had loaded code with
+// marks.
 #pragma once
 
 #include <dlfcn.h>

@@ -4,6 +4,7 @@
 #include "capture/reader.h"
 #include "cli/command.h"
 #include "cli/info.h"
+#include "cli/load.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "export/json_writer.h"
@@ -188,9 +189,11 @@ std::string Text(const std::string& file, const capture::Reader& reader, bool al
       ++unmarked;
       continue;
     }
+    const capture::KernelFilter* const filter = facts.FindFilter(kernel.index);
     kernels.Row({Printable(kernel.demangled_name), fmt::format("#{}", kernel.index),
                  std::to_string(kernel.registers_before), std::to_string(kernel.sites),
-                 Printable(FateOf(kernel))});
+                 Printable(FateOf(kernel)) +
+                     (filter != nullptr ? ", only CTAs " + FilterText(*filter) : "")});
   }
   text += "\n" + kernels.Text(2);
   if (unmarked != 0) text += fmt::format("  and {} without marks\n", Counted(unmarked, "kernel"));

@@ -31,6 +31,17 @@ bool Simulated(const Loaded& loaded) {
   return std::ranges::any_of(loaded.facts().devices, &capture::Device::simulated);
 }
 
+std::string FilterText(const capture::KernelFilter& filter) {
+  std::vector<std::string> parts;
+  if (filter.by_cluster) {
+    parts.push_back(fmt::format("of cluster {}", fmt::join(filter.cluster, ",")));
+  }
+  if (filter.sample != 1)
+    parts.push_back(fmt::format("whose number is a multiple of {}", filter.sample));
+  if (filter.by_sm) parts.emplace_back("on some SMs");
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
 int ReadCode(const Loaded& loaded) {
   const capture::Damage& damage = loaded.facts().damage;
   if (damage.chunks_unknown != 0) {

@@ -112,6 +112,11 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
   const auto selection = ReadSelection(options.selection);
   if (!selection) return tl::unexpected(selection.error());
   if (auto free = CheckNvtx(*selection); !free) return tl::unexpected(free.error());
+  if (!(options.hang >= 0)) return Fail(ErrorKind::kUsage, "--hang: not a number of seconds");
+  constexpr uint64_t kMostMemory = uint64_t{1} << 50;
+  if (options.memory_bytes > kMostMemory) {
+    return Fail(ErrorKind::kUsage, "--memory: no GPU has so much, or it is less than nothing");
+  }
   // Before anything of an earlier run is removed.
   if (auto found = supervisor::ResolveCommand(program.front()); !found) {
     return tl::unexpected(found.error());
@@ -165,13 +170,17 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
           "no process loaded GPU code that could be traced; is the program built with IKET_ENABLE";
       why += options.device == "sim" ? ", and does it use the driver API or NVRTC? <<<>>> programs "
                                        "do not run on the software device"
-                                     : "?";
+                                     : "? What else stood in the way is said above";
     }
     if (!selection->warps.empty()) {
       why += fmt::format("; --warp-trace '{}' is found in no name of a kernel",
                          Printable(selection->warps));
     }
     PrintError("nothing was recorded: " + why + OtherTools());
+  }
+  for (const std::string& part : summary.UnusedRules(*selection)) {
+    PrintWarning(
+        fmt::format("--config: no kernel with marks has '{}' in its name", Printable(part)));
   }
   if (recorded == 0 && !outcome->captures.empty()) {
     const std::string why = summary.WhyNothing(*selection);

@@ -61,6 +61,12 @@ std::string TrustText(const Report& report) {
       {"warps", fmt::format("{}, {} without begin, {} without end, {} missing",
                             Count(report.launches.warps), Count(counters.warps_begin_missing),
                             Count(counters.warps_end_missing), Count(counters.warps_missing))});
+  for (const capture::KernelFilter& filter : report.loaded.facts().filters) {
+    const capture::Kernel* const kernel = report.loaded.facts().FindKernel(filter.kernel);
+    table.Row({"only CTAs", fmt::format("{}, of {}", FilterText(filter),
+                                        kernel != nullptr ? Printable(kernel->demangled_name)
+                                                          : "a kernel that is not known")});
+  }
   table.Row({"records", fmt::format("{} written, {} kept, {}{} lost ({})",
                                     Count(counters.records_written), Count(counters.records_kept),
                                     counters.lost_is_lower_bound != 0 ? "at least " : "",

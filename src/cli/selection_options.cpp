@@ -17,11 +17,12 @@ using session::Selection;
 constexpr std::string_view kConfigKeys[] = {"kernel",     "warp-trace", "launch",  "cluster",
                                             "cta-sample", "sm",         "clusters"};
 constexpr int kMostDepth = 8;
+constexpr size_t kMostText = 100'000;  // Linux gives a variable 128 KiB
 
 // A line that a process could not read in its environment.
 Result<void> CheckLine(std::string_view option, const std::string& text) {
-  if (text.find('\n') == std::string::npos) return {};
-  return Fail(ErrorKind::kUsage, "{}: no line breaks", option);
+  if (text.find_first_of(std::string_view("\n\0", 2)) == std::string::npos) return {};
+  return Fail(ErrorKind::kUsage, "{}: no line breaks, and no zeros", option);
 }
 
 // Takes over what was parsed, or says which option is wrong.
@@ -82,7 +83,8 @@ Result<void> TakeKey(std::string_view key, const Json& value, Selection& selecti
   }
   if (key == "sm") return Keep("the value", session::ParseSms(text()), selection.ctas.sms);
   if (key == "cluster") return Keep("the value", ClusterOf(value), selection.ctas.cluster);
-  return TakeRules(value, selection);
+  if (key == "clusters") return TakeRules(value, selection);
+  return Fail(ErrorKind::kBadInput, "no such key; there are {}", fmt::join(kConfigKeys, ", "));
 }
 
 }  // namespace
@@ -129,9 +131,10 @@ Result<Selection> ParseConfig(const std::string& untrusted, const std::string& n
     return Fail(ErrorKind::kBadInput, "{}: not JSON: {}", name, Printable(error.what()));
   }
   if (!file.is_object()) return Fail(ErrorKind::kBadInput, "{}: not a JSON object", name);
-  const bool is_ours = std::ranges::all_of(file.items(), [](const auto& item) {
-    return std::ranges::find(kConfigKeys, std::string_view(item.key())) != std::end(kConfigKeys);
-  });
+  const bool is_ours = file.empty() || std::ranges::any_of(file.items(), [](const auto& item) {
+                         return std::ranges::find(kConfigKeys, std::string_view(item.key())) !=
+                                std::end(kConfigKeys);
+                       });
   Selection selection;
   if (!is_ours) {
     if (auto done = TakeRules(file, selection); !done) return FailIn(name, done.error());
@@ -182,6 +185,9 @@ Result<Selection> ReadSelection(const SelectionOptions& options) {
   if (done) done = CheckLine("--nvtx", options.nvtx);
   selection.by_program = options.by_program;
   if (!done) return tl::unexpected(done.error());
+  if (session::Encode(selection).size() > kMostText) {
+    return Fail(ErrorKind::kUsage, "--config: more rules than fit into an environment variable");
+  }
   if (auto chooser = session::KernelChooser::Make(selection); !chooser) {
     return tl::unexpected(chooser.error());
   }

@@ -28,9 +28,9 @@ TEST(SelectionConfig, OurOptions) {
 
 TEST(SelectionConfig, RunIketsClusters) {
   EXPECT_EQ(
-      Read(R"({"gemm": [1, 0, 0], "norm": null, "kernel": "all"})"),
+      Read(R"({"gemm": [1, 0, 0], "norm": null, "kernels": "all"})"),
       (Selection{
-          .rules = {{"gemm", {{1, 0, 0}}}, {"kernel", std::nullopt}, {"norm", std::nullopt}}}));
+          .rules = {{"gemm", {{1, 0, 0}}}, {"kernels", std::nullopt}, {"norm", std::nullopt}}}));
 }
 
 TEST(SelectionConfig, WhatIsWrongIsNamed) {
@@ -52,7 +52,12 @@ TEST(SelectionConfig, WhatIsWrongIsNamed) {
   EXPECT_EQ(error(R"({"kernel": 5.5e3, "sm": [1]})"),
             "config.json: 'sm': the value: '' is no list of SMs such as 0-3,7");
   EXPECT_EQ(error(R"({"clusters": {"a\nb": null}})"),
-            "config.json: 'clusters': a kernel name: no line breaks");
+            "config.json: 'clusters': a kernel name: no line breaks, and no zeros");
+  EXPECT_EQ(error("{\"kernel\": \"a\\u0000b\"}"),
+            "config.json: 'kernel': a regular expression: no line breaks, and no zeros");
+  EXPECT_EQ(error(R"({"kernel": "a", "paused": true})"),
+            "config.json: 'paused': no such key; there are kernel, warp-trace, launch, cluster, "
+            "cta-sample, sm, clusters");
 }
 
 }  // namespace

@@ -66,12 +66,18 @@ void Summary::Add(const Loaded& loaded) {
       refusals_.push_back({"", Printable(note.text), 1});
     }
   }
+  for (const auto& kernel : loaded.facts().kernels) names_.push_back(kernel.mangled_name);
+  for (const auto& filter : loaded.facts().filters) {
+    std::string text = FilterText(filter);
+    if (std::ranges::find(filters_, text) == filters_.end()) filters_.push_back(std::move(text));
+  }
   const auto is_left_out = [](const auto& launch) { return launch.left_out && !launch.failed; };
   launches_left_out_ += std::ranges::count_if(loaded.facts().launches, is_left_out) +
                         std::ranges::count_if(loaded.facts().graph_launches, is_left_out);
   for (const auto& context : loaded.facts().contexts) {
     device_memory_bytes_ += context.device_memory_bytes;
     sink_contexts_ += context.sink_only ? 1 : 0;
+    ++contexts_;
   }
   clocks_.Add(SummarizeClocks(model));
   // All launches: the five longest names must not depend on what a full ring overwrote.
@@ -116,9 +122,11 @@ std::string Summary::Text() const {
                                      Count(complete_), Count(partial_));
   if (unknown_ != 0) launches += fmt::format(", {} not in the host's log", Count(unknown_));
   if (launches_left_out_ != 0) {
-    launches += fmt::format(", and {} left out", Count(launches_left_out_));
+    launches +=
+        fmt::format("; the host made {} more that were left out", Count(launches_left_out_));
   }
   table.Row({"launches", fmt::format("{}; {}", launches, Counted(warps_, "warp"))});
+  for (const std::string& filter : filters_) table.Row({"only CTAs", filter});
   if (by_graphs_ != 0) table.Row({"graphs", GraphsText(by_graphs_, replays_known_)});
   if (running_ != 0) {
     table.Row({"not ended", fmt::format("{}; iket report says what they were doing",
@@ -145,12 +153,14 @@ std::string Summary::Text() const {
                fmt::format("{}  {}", name, Counted(range.open, "time"))});
   }
   if (const std::string change = clocks_.Change(); !change.empty()) table.Row({"clock", change});
-  table.Row({"device memory",
-             Bytes(device_memory_bytes_) +
-                 (memory_cap_ == 0 ? "" : fmt::format(" of at most {}", Bytes(memory_cap_)))});
+  table.Row(
+      {"device memory",
+       Bytes(device_memory_bytes_) +
+           (contexts_ > 1 ? fmt::format(" in {} contexts", contexts_) : "") +
+           (memory_cap_ == 0 ? "" : fmt::format(", at most {} at a time", Bytes(memory_cap_)))});
   if (sink_contexts_ != 0) {
     table.Row({"not recorded", fmt::format("kernels of {}: no device memory for rings; try a "
-                                           "smaller --ring",
+                                           "smaller --ring, or more --memory",
                                            Counted(sink_contexts_, "context"))});
   }
   for (size_t i = 0; i < std::min(refusals_.size(), kRefusalLines); ++i) {
@@ -170,6 +180,16 @@ std::string Summary::Text() const {
                fmt::format("{} ({})", Printable(files_[i].path), Bytes(files_[i].bytes))});
   }
   return table.Text(2);
+}
+
+std::vector<std::string> Summary::UnusedRules(const session::Selection& selection) const {
+  std::vector<std::string> unused;
+  for (const session::ClusterRule& rule : selection.rules) {
+    const bool is_used = std::ranges::any_of(
+        names_, [&](const std::string& name) { return name.find(rule.part) != std::string::npos; });
+    if (!is_used) unused.push_back(rule.part);
+  }
+  return unused;
 }
 
 std::string Summary::WhyNothing(const session::Selection& selection) const {

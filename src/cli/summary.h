@@ -25,6 +25,8 @@ class Summary {
   // files; a line more for each refusal and each thing that is not as it should be. Aligned; ends
   // with a newline.
   std::string Text() const;
+  // Parts of names in rules of the selection that no kernel with marks has.
+  std::vector<std::string> UnusedRules(const session::Selection& selection) const;
   // Why a selection left nothing, if it did: what there was to select from. Empty: it did not.
   std::string WhyNothing(const session::Selection& selection) const;
   std::string Json() const;
@@ -67,6 +69,9 @@ class Summary {
   uint64_t device_memory_bytes_ = 0;
   uint64_t memory_cap_ = 0;
   uint64_t sink_contexts_ = 0;  // without rings
+  uint64_t contexts_ = 0;
+  std::vector<std::string> names_;    // mangled, of kernels that were seen
+  std::vector<std::string> filters_;  // each once
   ClockSummary clocks_;
   std::map<std::string, Range> ranges_;  // by name
   std::vector<Refusal> refusals_;

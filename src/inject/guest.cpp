@@ -100,7 +100,10 @@ Result<Room> ChooseLayout() {
     most_sms = std::max(most_sms, sms);
   }
   const auto ring_bytes = BytesOf(session::kEnvRingBytes, kDefaultRingBytes);
-  const auto most = BytesOf(session::kEnvMemoryBytes, memory / kMemoryShare);
+  // In the host's memory rings take none of a GPU's.
+  const bool in_flight = Variable(session::kEnvFlight) == "1";
+  const auto most = in_flight ? Result<uint64_t>(UINT64_MAX)
+                              : BytesOf(session::kEnvMemoryBytes, memory / kMemoryShare);
   if (!ring_bytes || !most) return tl::unexpected((ring_bytes ? most : ring_bytes).error());
   const auto layout = ring::FitLayout(*ring_bytes, static_cast<uint32_t>(most_sms), *most);
   if (!layout) return tl::unexpected(layout.error());

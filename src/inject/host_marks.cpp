@@ -1,5 +1,7 @@
 #include "inject/host_marks.h"
 
+#include <sched.h>
+
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -20,7 +22,18 @@ constexpr size_t kMostEarly = 4096;
 struct Early {
   std::mutex mutex;
   std::vector<capture::Note> marks;
+  uint64_t lost = 0;
 };
+
+// Nobody holds it for long; but a child of a fork may have inherited it held, for ever.
+bool LockSoon(std::unique_lock<std::mutex>& lock) {
+  constexpr int kTries = 10'000;
+  for (int i = 0; i < kTries && !lock.owns_lock(); ++i) {
+    if (!lock.try_lock()) sched_yield();
+  }
+  return lock.owns_lock();
+}
+
 Early& Get() noexcept {
   alignas(Early) static std::byte storage[sizeof(Early)];
   static auto* const kEarly = new (storage) Early;  // never destroyed, and made without memory
@@ -37,13 +50,15 @@ void AddHostMark(const char* text) noexcept {
                        .time_ns = now,
                        .text = std::string(text, strnlen(text, kLongestText))};
     {
-      const std::lock_guard lock(Get().mutex);
+      std::unique_lock lock(Get().mutex, std::defer_lock);
+      if (!LockSoon(lock)) return;
       // Asked under the lock: whoever makes the guest comes for the marks when it is there.
       if (Guest::Existing() == nullptr) {
         if (Get().marks.size() < kMostEarly) {
           Get().marks.push_back(std::move(mark));
         } else {
-          Say("a mark of the host is lost: too many before any image with marks was loaded");
+          ++Get().lost;
+          Say("marks of the host are lost: too many before any image with marks was loaded");
         }
         return;
       }
@@ -56,13 +71,19 @@ void AddHostMark(const char* text) noexcept {
 
 void KeepEarlyHostMarks(Guest& guest) noexcept {
   std::vector<capture::Note> marks;
+  uint64_t lost = 0;
   try {
-    const std::lock_guard lock(Get().mutex);
+    std::unique_lock lock(Get().mutex, std::defer_lock);
+    if (!LockSoon(lock)) return;
     marks.swap(Get().marks);
+    lost = std::exchange(Get().lost, 0);
   } catch (...) {
     return;  // no lock can be had: they stay where they are
   }
   if (!marks.empty()) guest.Append(std::span<const capture::Note>(marks));
+  if (lost != 0) {
+    guest.Append(capture::Counter{"marks of the host before the first image that were lost", lost});
+  }
 }
 
 }  // namespace iket::inject

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/write_signals.h"
+
 namespace iket::inject {
 namespace {
 
@@ -160,6 +162,7 @@ Result<void> Window::MapInHost() {
   reserved_bytes_ = bytes;
   const uint64_t alignment = 2 * ring::kSinkBit;
   base_ = (reserved_ + alignment - 1) / alignment * alignment + ring::kWindowAlignment;
+  const WriteSignalGuard guard;  // of a limit to the size of files
   const auto make = [](Descriptor& file, const char* name, uint64_t size) -> Result<void> {
     file = Descriptor(memfd_create(name, MFD_CLOEXEC));
     if (file.get() >= 0 && ftruncate(file.get(), static_cast<off_t>(size)) == 0) return {};
@@ -194,6 +197,7 @@ Result<Window> Window::CreateInHost(const ring::Layout& layout) {
 Result<void> Window::MakeSinks() {
   if (has_sinks_) return {};
   if (is_in_host()) {
+    const WriteSignalGuard guard;
     sink_file_ = Descriptor(memfd_create("iket sink", MFD_CLOEXEC));
     if (sink_file_.get() < 0 || ftruncate(sink_file_.get(), 2 * kGranularity) != 0) {
       return Fail(ErrorKind::kSystem, "memory for a sink: {}", std::strerror(errno));

@@ -59,12 +59,44 @@ Result<void> CopyAccount(const capture::Reader& account, capture::Writer& writer
 
 std::string TemporaryPath(const std::string& path) { return path + ".tmp"; }
 
+// What is known so far of a session whose rings are about to be written, so that they can be read
+// if nothing comes behind them: the disk may become full, or whoever writes be killed. Later
+// statements replace these.
+void StateEarly(const std::string& folder, uint32_t pid, capture::Writer& writer) {
+  const auto account = capture::Reader::Open(SessionPath(folder, pid, kSuffixPart));
+  if (!account) return;
+  const capture::Capture& facts = account->capture();
+  const auto append = [&writer](const auto& rows) {
+    if (!rows.empty()) static_cast<void>(writer.Append(std::span(rows)));
+  };
+  append(facts.sessions);
+  for (const capture::Device& device : facts.devices) static_cast<void>(writer.Append(device));
+  append(facts.images);
+  append(facts.kernels);
+  append(facts.filters);
+  append(facts.declarations);
+  append(facts.contexts);
+}
+
+// What somebody had begun who is gone now is a capture of its own, if there are rings in it. Its
+// name, or nothing.
+std::string KeepWhatWasBegun(const std::string& folder, uint32_t pid, const std::string& path) {
+  {
+    const auto begun = capture::Reader::Open(TemporaryPath(path));
+    if (!begun || begun->ring_block_count() == 0) return "";
+  }
+  std::string kept = SessionPath(folder, pid, kSuffixStreamed);
+  return std::rename(TemporaryPath(path).c_str(), kept.c_str()) == 0 ? kept : std::string();
+}
+
 Result<FinishedCapture> Join(const std::string& folder, uint32_t pid, const std::string& path,
                              const Ending* ending, const AppendRings& append_rings,
                              std::optional<capture::Writer> begun) {
   auto account = capture::Reader::Open(SessionPath(folder, pid, kSuffixPart));
   if (!account) return tl::unexpected(account.error());
+  std::string streamed;
   if (!begun) {
+    if (ending != nullptr) streamed = KeepWhatWasBegun(folder, pid, path);
     auto writer = capture::Writer::Create(TemporaryPath(path));
     if (!writer) return tl::unexpected(writer.error());
     begun = std::move(*writer);
@@ -104,6 +136,13 @@ Result<FinishedCapture> Join(const std::string& folder, uint32_t pid, const std:
     keep(writer.Append(capture::Note{.severity = capture::Severity::kWarning,
                                      .text = "no launch log: " + log.error().message}));
   }
+  if (!streamed.empty()) {
+    keep(writer.Append(capture::Note{
+        .severity = capture::Severity::kWarning,
+        .text = fmt::format("the rings had been streamed by a supervisor that is gone: what it had "
+                            "read by then is in {}",
+                            streamed)}));
+  }
   keep(append_rings(writer));
   keep(writer.Finish());
 
@@ -142,10 +181,15 @@ Result<capture::Writer> BeginCapture(const std::string& folder, uint32_t pid, si
   constexpr size_t kManyThreads = 4;
   const std::string path = TemporaryPath(SessionPath(folder, pid, kSuffixCapture));
   const capture::WriterOptions options{.compression_level = 0, .shared = threads > 1};
-  if (threads < kManyThreads) return capture::Writer::Create(path, options);
-  auto sink = capture::MappedSink::Create(path);
-  if (!sink) return tl::unexpected(sink.error());
-  return capture::Writer::Create(std::move(*sink), options);
+  const auto make = [&]() -> Result<capture::Writer> {
+    if (threads < kManyThreads) return capture::Writer::Create(path, options);
+    auto sink = capture::MappedSink::Create(path);
+    if (!sink) return tl::unexpected(sink.error());
+    return capture::Writer::Create(std::move(*sink), options);
+  };
+  auto writer = make();
+  if (writer) StateEarly(folder, pid, *writer);
+  return writer;
 }
 
 }  // namespace iket::session

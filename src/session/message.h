@@ -60,5 +60,6 @@ std::string SessionPath(const std::string& folder, uint32_t number, const char* 
 inline constexpr char kSuffixPart[] = ".iketcap.part";  // the guest's own account, being written
 inline constexpr char kSuffixLaunches[] = ".launches";  // launch_log.h
 inline constexpr char kSuffixCapture[] = ".iketcap";
+inline constexpr char kSuffixStreamed[] = "_streamed.iketcap";  // by a supervisor that was killed
 
 }  // namespace iket::session

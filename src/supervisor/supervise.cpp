@@ -274,7 +274,7 @@ class Supervision {
         [&](capture::Writer& writer) { return AppendAll(pid, true, writer); });
     if (!written) return tl::unexpected(written.error());
     outcome_.snapshots.push_back(path);
-    return path;
+    return fs::absolute(path).string();  // whoever asks may be in another folder
   }
 
   // The rings of all contexts of one guest. What cannot be read is a note, not an error.

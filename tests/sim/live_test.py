@@ -167,6 +167,34 @@ class Live(unittest.TestCase):
     def test_rings_are_emptied_while_a_kernel_runs(self):
         self.rings_are_emptied()
 
+    def test_what_a_killed_supervisor_has_streamed_is_kept(self):
+        for threads in ("1", "8"):
+            with self.subTest(threads=threads):
+                shutil.rmtree(self.output, ignore_errors=True)
+                process = self.start(APP, MARKED, "Paced", options=("--ring", "64K", "--overflow", "stream"),
+                                     env={**os.environ, "IKET_DRAIN_THREADS": threads})
+                until = time.monotonic() + 30
+                while time.monotonic() < until:
+                    begun = glob.glob(os.path.join(self.output, "*.tmp"))
+                    if begun and os.path.getsize(begun[0]) > 100_000:
+                        break
+                    time.sleep(0.01)
+                (child,) = self.children(process.pid)
+                process.kill()
+                process.wait(timeout=60)
+                while os.path.exists(f"/proc/{child}") and time.monotonic() < until:
+                    time.sleep(0.05)
+                streamed, rest = [], []
+                for capture in self.captures():
+                    (streamed if capture.endswith("_streamed.iketcap") else rest).append(capture)
+                self.assertEqual((len(streamed), len(rest)), (1, 1), self.captures())
+                # Its end is missing; what is whole in it has its names.
+                (mark,) = self.report(streamed[0])["marks"]
+                self.assertEqual(mark["name"], "i")
+                self.assertGreater(mark["n"], 1000)
+                self.assertNotEqual(self.iket("check", streamed[0]).returncode, 0)
+                self.assertIn(os.path.basename(streamed[0]), self.iket("info", rest[0]).stdout)
+
     def test_rings_are_emptied_by_many_threads(self):
         # As on a machine with many cores: the capture is a mapped file then.
         self.rings_are_emptied(env={**os.environ, "IKET_DRAIN_THREADS": "8"})

@@ -90,9 +90,9 @@ class Profile(unittest.TestCase):
         self.assertEqual(done.stdout.count("kernels of one more context run, but are not recorded: its rings would be "
                                            "above the 400 MiB that all may take (--memory)"), 1)
         self.assertRegex(done.stdout, r"launches +3: 3 complete, 0 partial")
-        self.assertRegex(done.stdout, r"device memory +287 MB of at most 419 MB\n")
+        self.assertRegex(done.stdout, r"device memory +287 MB in 2 contexts, at most 419 MB at a time\n")
         self.assertRegex(done.stdout, r"not recorded +kernels of 1 context: no device memory for rings; try a smaller "
-                                      r"--ring\n")
+                                      r"--ring, or more --memory\n")
         done = self.profile("../tests/guest/process_driver", "contexts", options=("--memory", "100M"))
         self.assertIn("iket: rings have 8 KiB, not 32: all of them may take 100 MiB (--memory)", done.stdout)
 
