@@ -290,7 +290,8 @@ void Guest::SayEnding() noexcept {
     if (const int socket = socket_.get(); socket >= 0) {
       static_cast<void>(session::SendEnding(socket));  // it does without
     }
-  } catch (...) {  // and so it does here
+  } catch (...) {
+    return;  // and so it does here
   }
 }
 

@@ -139,7 +139,7 @@ void RingWindows::OpenSoon() {
   try {
     opening_ = std::async(std::launch::async, [path = path_] { return Driver::Open(path); });
   } catch (const std::system_error&) {
-    // No thread is to be had: it is opened when it is needed.
+    return;  // no thread is to be had: it is opened when it is needed
   }
 }
 
