@@ -565,5 +565,36 @@ TEST(PatchImage, SurvivesFlippedBits) {
   EXPECT_GT(patched_images, 100u);
 }
 
+const FunctionReport& Named(const ImageReport& report, const std::string& name) {
+  const auto found = std::ranges::find(report.functions, name, &FunctionReport::name);
+  EXPECT_NE(found, report.functions.end()) << name;
+  return *found;
+}
+
+TEST(Choices, AKernelThatNobodyWantsIsLeftAsItWas) {
+  Options options = TestOptions();
+  options.choose = [](const std::string&) { return Choice{.wanted = false}; };
+  const auto patched = PatchImage(Load(kPlain), options);
+  ASSERT_TRUE(patched);
+  EXPECT_FALSE(patched->image);
+  const FunctionReport& kernel = Named(patched->report, "plain");
+  EXPECT_TRUE(kernel.left_out);
+  EXPECT_FALSE(kernel.has_trampoline);
+  EXPECT_EQ(kernel.refusal, "");
+}
+
+TEST(Choices, WhatSharesMarkedFunctionsWithOthersRecordsForNobody) {
+  Options options = TestOptions();
+  options.choose = [](const std::string& name) { return Choice{.wanted = name == "calls"}; };
+  const auto patched = PatchImage(Load(kCalls), options);
+  ASSERT_TRUE(patched);
+  ASSERT_TRUE(patched->image);
+  EXPECT_TRUE(Named(patched->report, "calls").filter.passes_all());
+  const FunctionReport& other = Named(patched->report, "calls_unmarked");
+  EXPECT_TRUE(other.left_out);
+  EXPECT_TRUE(other.has_trampoline);
+  EXPECT_TRUE(other.filter.nobody);
+}
+
 }  // namespace
 }  // namespace iket::patch
