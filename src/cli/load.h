@@ -32,7 +32,7 @@ bool Simulated(const Loaded& loaded);
 // in one line, that the file is damaged (3) or that it holds no warp (4); 0 otherwise.
 int ReadCode(const Loaded& loaded);
 
-// "of cluster 1,0,0; each 8th; on some SMs".
+// "of cluster 1,0,0; whose number is a multiple of 8; on some SMs".
 std::string FilterText(const capture::KernelFilter& filter);
 
 }  // namespace iket::cli

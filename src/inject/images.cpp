@@ -43,7 +43,7 @@ void Refuse(const std::string& line) {
 
 bool HasWantedKernel(const Result<std::vector<cubin::Function>>& functions) {
   return functions && std::any_of(functions->begin(), functions->end(), [](const auto& function) {
-           return function.is_kernel && WantsUnmarked(std::string(function.name));
+           return function.is_kernel && Choose(std::string(function.name)).unmarked;
          });
 }
 

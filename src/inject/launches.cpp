@@ -146,12 +146,12 @@ session::LaunchEntry* NewEntry(uint32_t context, CUstream stream, uint32_t flags
   turn = CountLaunch(is_captured);
   Guest* guest = Guest::Existing();
   if (guest == nullptr || guest->launch_log() == nullptr) return nullptr;
-  const uint32_t captured = (is_captured ? session::kLaunchCaptured : 0u) |
-                            (turn.recorded ? 0u : session::kLaunchLeftOut);
+  if (is_captured) flags |= session::kLaunchCaptured;
+  if (!turn.recorded) flags |= session::kLaunchLeftOut;
   session::LaunchEntry* entry = guest->launch_log()->Append();
   if (entry == nullptr) return nullptr;
   entry->context = context;
-  entry->flags = flags | captured;
+  entry->flags = flags;
   entry->stream = reinterpret_cast<uintptr_t>(stream);
   entry->host_ns = session::NowNs();
   return entry;

@@ -60,10 +60,6 @@ patch::Choice Choose(const std::string& mangled) {
 
 bool WantsUnmarked() noexcept { return !Wanted().warps.empty(); }
 
-bool WantsUnmarked(const std::string& mangled) {
-  return WantsUnmarked() && Get().chooser->WantsWarps(mangled, capture::DemangledName(mangled));
-}
-
 bool NeedsSinks() noexcept { return Wanted() != session::Selection(); }
 
 }  // namespace iket::inject

@@ -15,9 +15,8 @@ const session::Selection& Wanted() noexcept;
 // Of a kernel, by its mangled name.
 patch::Choice Choose(const std::string& mangled);
 
-// True if code without marks may be wanted too, and whether this kernel is.
+// True if code without marks may be wanted too.
 bool WantsUnmarked() noexcept;
-bool WantsUnmarked(const std::string& mangled);
 
 // True if some warps may have to go elsewhere than to the rings.
 bool NeedsSinks() noexcept;

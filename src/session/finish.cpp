@@ -21,24 +21,31 @@ int64_t Now(clockid_t clock) {
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-// Copies everything but launches and the session itself.
-Result<void> CopyAccount(const capture::Reader& account, capture::Writer& writer) {
-  const capture::Capture& facts = account.capture();
-  const auto append = [&writer](const auto& rows) -> Result<void> {
-    if (rows.empty()) return {};
-    return writer.Append(std::span(rows));
-  };
+template <typename T>
+Result<void> AppendRows(const std::vector<T>& rows, capture::Writer& writer) {
+  if (rows.empty()) return {};
+  return writer.Append(std::span(rows));
+}
+
+// What rings cannot be read without. Stated again, it replaces what was stated before.
+Result<void> CopyObjects(const capture::Capture& facts, capture::Writer& writer) {
   for (const capture::Device& device : facts.devices) {
     if (auto done = writer.Append(device); !done) return done;
   }
-  if (auto done = append(facts.images); !done) return done;
-  if (auto done = append(facts.kernels); !done) return done;
-  if (auto done = append(facts.filters); !done) return done;
-  if (auto done = append(facts.declarations); !done) return done;
-  if (auto done = append(facts.contexts); !done) return done;
-  if (auto done = append(facts.graph_nodes); !done) return done;
-  if (auto done = append(facts.counters); !done) return done;
-  if (auto done = append(facts.notes); !done) return done;
+  if (auto done = AppendRows(facts.images, writer); !done) return done;
+  if (auto done = AppendRows(facts.kernels, writer); !done) return done;
+  if (auto done = AppendRows(facts.filters, writer); !done) return done;
+  if (auto done = AppendRows(facts.declarations, writer); !done) return done;
+  return AppendRows(facts.contexts, writer);
+}
+
+// Copies everything but launches and the session itself.
+Result<void> CopyAccount(const capture::Reader& account, capture::Writer& writer) {
+  const capture::Capture& facts = account.capture();
+  if (auto done = CopyObjects(facts, writer); !done) return done;
+  if (auto done = AppendRows(facts.graph_nodes, writer); !done) return done;
+  if (auto done = AppendRows(facts.counters, writer); !done) return done;
+  if (auto done = AppendRows(facts.notes, writer); !done) return done;
   Result<void> result;
   account.ForEachRingBlock([&](const capture::RingBlock& block) {
     std::vector<capture::RingContents> rings;
@@ -60,22 +67,12 @@ Result<void> CopyAccount(const capture::Reader& account, capture::Writer& writer
 std::string TemporaryPath(const std::string& path) { return path + ".tmp"; }
 
 // What is known so far of a session whose rings are about to be written, so that they can be read
-// if nothing comes behind them: the disk may become full, or whoever writes be killed. Later
-// statements replace these.
+// if nothing comes behind them: the disk may become full, or whoever writes be killed.
 void StateEarly(const std::string& folder, uint32_t pid, capture::Writer& writer) {
   const auto account = capture::Reader::Open(SessionPath(folder, pid, kSuffixPart));
   if (!account) return;
-  const capture::Capture& facts = account->capture();
-  const auto append = [&writer](const auto& rows) {
-    if (!rows.empty()) static_cast<void>(writer.Append(std::span(rows)));
-  };
-  append(facts.sessions);
-  for (const capture::Device& device : facts.devices) static_cast<void>(writer.Append(device));
-  append(facts.images);
-  append(facts.kernels);
-  append(facts.filters);
-  append(facts.declarations);
-  append(facts.contexts);
+  static_cast<void>(AppendRows(account->capture().sessions, writer));
+  static_cast<void>(CopyObjects(account->capture(), writer));
 }
 
 // What somebody had begun who is gone now is a capture of its own, if there are rings in it. Its

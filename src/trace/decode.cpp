@@ -205,9 +205,9 @@ class Decoding {
     const uint32_t shape = match != kNoRow ? match : log_.SharedShape(grid.context, kernel);
     if (shape != kNoRow) {
       const capture::Launch& from = facts_.launches[shape];
-      launch.grid = {from.grid.x, from.grid.y, from.grid.z};
-      launch.block = {from.block.x, from.block.y, from.block.z};
-      launch.cluster = {from.cluster.x, from.cluster.y, from.cluster.z};
+      launch.grid = Sizes(from.grid);
+      launch.block = Sizes(from.block);
+      launch.cluster = Sizes(from.cluster);
       launch.warps_expected = Expected(kernel, launch);
     }
     if (match != kNoRow) {
@@ -228,10 +228,9 @@ class Decoding {
 
   // What is known of a launch by a graph.
   void TakeRun(const GridRun& run, uint32_t kernel, Launch& launch) const {
-    const auto size = [](const capture::Dim3& from) { return std::array{from.x, from.y, from.z}; };
-    launch.grid = size(run.shape.grid);
-    launch.block = size(run.shape.block);
-    launch.cluster = size(run.shape.cluster);
+    launch.grid = Sizes(run.shape.grid);
+    launch.block = Sizes(run.shape.block);
+    launch.cluster = Sizes(run.shape.cluster);
     launch.warps_expected = Expected(kernel, launch);
     launch.graph = run.graph;
     launch.node = run.node;

@@ -2,6 +2,7 @@
 // contexts. Private to the room.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -24,6 +25,8 @@ std::optional<uint32_t> DeviceRow(const capture::Capture& facts, uint32_t contex
 // Index of a warp within its CTA; kNoRow where its thread does not tell: no dimensions, dimensions
 // that contradict it, or more than 32 layers of threads.
 uint32_t WarpIndex(const ring::Identity& identity, const std::array<uint32_t, 3>& block);
+
+inline std::array<uint32_t, 3> Sizes(const capture::Dim3& size) { return {size.x, size.y, size.z}; }
 
 // Warps of a launch; 0 if it has no dimensions. Saturates.
 uint64_t WarpsExpected(const std::array<uint32_t, 3>& grid, const std::array<uint32_t, 3>& block);

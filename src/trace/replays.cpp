@@ -23,8 +23,6 @@ constexpr uint64_t kMaxSteps = uint64_t{1} << 28;
 // Runs listed beyond the warps that are there to match them.
 constexpr uint64_t kSpareRuns = 65536;
 
-std::array<uint32_t, 3> Sizes(const capture::Dim3& size) { return {size.x, size.y, size.z}; }
-
 // One warp of a run: what tells it from the others of that run.
 struct Place {
   uint32_t cta_x = 0;
