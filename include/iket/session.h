@@ -15,6 +15,9 @@
 // --paused all is recorded until the first stop(). C has the same functions, iket_session_start()
 // and so on; C++ needs C++17.
 //
+// It works as well with a collector that the program opens itself, iket/embed.h; then snapshots and
+// flushes are made in this process.
+//
 // Not traced, every call is a test of a word that was looked up on the first one: some nanoseconds.
 // Nothing needs to be linked but the C library (before glibc 2.34: -ldl, too).
 //
@@ -36,12 +39,22 @@ extern "C" {
 #define IKET_SESSION_NOEXCEPT
 #endif
 
+// The handle of a collector that the program opened itself (iket/embed.h). Weak: one variable for
+// all files of a program.
+__attribute__((weak)) void* iket_embed_library;
+
 // The collector's function of that name, looked up once; null where there is no collector. `cache`
 // is null before: then points to the function, or to itself where there is none.
 static inline void* iket_session_detail_find(void** cache, const char* name) IKET_SESSION_NOEXCEPT {
   void* found = __atomic_load_n(cache, __ATOMIC_RELAXED);
-  if (found == (void*)0) {
+  void* library = __atomic_load_n(&iket_embed_library, __ATOMIC_ACQUIRE);
+  if (found == (void*)0 || (found == (void*)cache && library != (void*)0)) {
     found = dlsym((void*)0 /* RTLD_DEFAULT, which C has with _GNU_SOURCE only */, name);
+    // Another part of the program may have opened it.
+    if (found == (void*)0 && library == (void*)0) {
+      library = dlopen("libiket_inject.so", RTLD_LAZY | RTLD_NOLOAD);
+    }
+    if (found == (void*)0 && library != (void*)0) found = dlsym(library, name);
     if (found == (void*)0) found = (void*)cache;
     __atomic_store_n(cache, found, __ATOMIC_RELAXED);
   }

@@ -10,16 +10,16 @@
 #include <optional>
 #include <set>
 
-#include "capture/software_device.h"
+#include "inject/describe_device.h"
 #include "inject/guest.h"
 #include "inject/launches.h"
 #include "inject/recording.h"
+#include "inject/ring_reading.h"
 #include "inject/say.h"
 #include "inject/selection.h"
 #include "inject/window.h"
 #include "patch/window_constant.h"
 #include "session/finish.h"
-#include "session/ring_image.h"
 
 namespace iket::inject {
 namespace {
@@ -38,6 +38,7 @@ struct TracedContext {
   CUdevice device = 0;
   uint32_t index = 0;
   std::optional<Window> window;
+  RingReading reading{};
   bool drained_here = false;  // the supervisor does not have its memory
   bool ended = false;         // its rings were read here, or can be read by nobody
   bool is_primary = false;    // of its device
@@ -68,7 +69,26 @@ struct Armed {
 };
 thread_local Armed t_armed;
 
-// Reads the rings of a context here, if nobody else does.
+// Does something with a context current that is not gone.
+template <typename Do>
+Result<void> Within(const TracedContext& context, const Do& act) {
+  const CUresult entered = Real().CtxPushCurrent(context.handle);
+  if (entered != CUDA_SUCCESS) return Fail(ErrorKind::kSystem, "{}", NameOf(entered));
+  Result<void> done = act();
+  CUcontext popped = nullptr;
+  Real().CtxPopCurrent(&popped);
+  return done;
+}
+
+// Reads the rings of a context that is not gone. `quiet`: none of its kernels runs.
+Result<void> ReadHere(TracedContext& context, bool quiet, const RingReading::Append& append) {
+  return Within(context, [&] {
+    const RelaxedCapture relaxed;
+    return context.reading.Read(*context.window, context.index, quiet, append);
+  });
+}
+
+// Reads the rings of a context into the account, if nobody else does.
 void SaveRings(TracedContext& context) {
   Guest* guest = Guest::Existing();
   if (guest == nullptr || context.ended || context.window->is_sink()) return;
@@ -81,25 +101,14 @@ void SaveRings(TracedContext& context) {
   }
   context.ended = true;
   if (context.gone) return;
-  if (Real().CtxPushCurrent(context.handle) != CUDA_SUCCESS) return;
-  const RelaxedCapture relaxed;
-  const Window& window = *context.window;
-  const capture::RingMoment moment{.context = context.index, .begin_ns = session::NowNs()};
-  const session::WindowCopy copy{
-      .table = [&](void* to, size_t bytes) { return window.CopyTable(to, bytes); },
-      .rings = [&](void* to, uint64_t offset,
-                   size_t bytes) { return window.CopyRings(to, offset, bytes); }};
-  const Result<void> copied =
-      session::ReadRings(window.layout(), copy,
-                         [&](const session::SmRings& read) { guest->Append(moment, read.rings); });
+  const Result<void> copied = ReadHere(
+      context, true, [&](const auto& moment, auto rings) { guest->Append(moment, rings); });
   if (!copied) {
     Say("the events of a context are lost: " + copied.error().message);
     guest->Note(
         capture::Severity::kWarning, -1,
         fmt::format("rings of context {} not read: {}", context.index, copied.error().message));
   }
-  CUcontext popped = nullptr;
-  Real().CtxPopCurrent(&popped);
 }
 
 // What a supervisor has been given, it makes the capture of: finished here, it would lack the
@@ -115,49 +124,10 @@ void AtExit() {
   }
 }
 
-capture::Device Describe(CUdevice device) {
-  const RealDriver& real = Real();
-  const auto attribute = [&](CUdevice_attribute which) {
-    int value = 0;
-    real.DeviceGetAttribute(&value, which, device);
-    return static_cast<uint32_t>(value);
-  };
-  capture::Device row{.index = static_cast<uint32_t>(device)};
-  char name[256] = {};
-  if (real.DeviceGetName(name, sizeof name, device) == CUDA_SUCCESS) row.name = name;
-  row.simulated = row.name.starts_with(capture::kSoftwareDeviceName);
-  CUuuid uuid{};
-  if (real.DeviceGetUuid(&uuid, device) == CUDA_SUCCESS) {
-    std::memcpy(row.uuid.data(), uuid.bytes, row.uuid.size());
-  }
-  row.compute_major =
-      static_cast<uint16_t>(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR));
-  row.compute_minor =
-      static_cast<uint16_t>(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
-  row.sm_count = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-  row.sm_clock_max_khz = attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
-  int version = 0;
-  if (real.DriverGetVersion(&version) == CUDA_SUCCESS) {
-    row.cuda_version = static_cast<uint32_t>(version);
-  }
-  size_t bytes = 0;
-  if (real.DeviceTotalMem(&bytes, device) == CUDA_SUCCESS) row.memory_bytes = bytes;
-  std::FILE* const file = row.simulated ? nullptr : std::fopen("/sys/module/nvidia/version", "re");
-  if (file != nullptr) {
-    char text[64] = {};
-    if (std::fgets(text, sizeof text, file) != nullptr) {
-      text[std::strcspn(text, "\n")] = 0;
-      row.driver_version = text;
-    }
-    std::fclose(file);
-  }
-  return row;
-}
-
 // Writes a new context into the capture and gives its memory to the supervisor. Not `keeps`: it was
 // said already why it has no rings.
 void Announce(Guest& guest, TracedContext& context, bool keeps) {
-  const capture::Device described = Describe(context.device);
+  const capture::Device described = DescribeDevice(context.device);
   if (context.window->is_sink()) {
     if (keeps)
       Say("no device memory for rings: kernels of this context run, but are not recorded (try a "
@@ -484,6 +454,40 @@ void PointImages() noexcept {
   } catch (...) {
     Say("out of memory; a window of the recording is not as it should be");
   }
+}
+
+Result<void> ReadAllRings(const ReadingWish& wish, const RingReading::Append& append) noexcept {
+  if (g_generation.load() == 0) return {};
+  Result<void> all;
+  const auto keep = [&all](Result<void> one) {
+    if (!one && all) all = std::move(one);
+  };
+  try {
+    const std::lock_guard lock(g_mutex);
+    Guest* const guest = Guest::Existing();
+    if (guest == nullptr) return {};
+    for (TracedContext& context : Contexts()) {
+      if (context.gone || context.ended || context.window->is_sink()) continue;
+      if (wish.follow) context.reading.Follow();
+      bool quiet = false;
+      if (wish.wait) {
+        // Where kernels have failed there may be something to read all the same.
+        keep(Within(context, [&]() -> Result<void> {
+          quiet = Real().CtxSynchronize() == CUDA_SUCCESS;
+          return {};
+        }));
+      }
+      // No later reading finds again what one that follows has found.
+      const bool into_account = context.reading.follows();
+      keep(ReadHere(context, quiet, [&](const auto& moment, auto rings) {
+        if (into_account) guest->Append(moment, rings);
+        append(moment, rings);
+      }));
+    }
+  } catch (...) {
+    return Fail(ErrorKind::kSystem, "out of memory");
+  }
+  return all;
 }
 
 void ContextEnds(CUcontext context) noexcept {

@@ -12,6 +12,7 @@
 #include "capture/content.h"
 #include "inject/driver.h"
 #include "inject/images.h"
+#include "inject/ring_reading.h"
 
 namespace iket::inject {
 
@@ -43,6 +44,15 @@ Arming ArmCurrentContext() noexcept;
 // Tells all images again where to record, as recording.h says, when what was launched before has
 // ended.
 void PointImages() noexcept;
+
+// Reads here what the rings of all contexts hold, whoever else has them, and hands it to `append`.
+// What a reading that follows finds goes into the account, too: nobody will find it again.
+// Error: kSystem, of the first context that could not be read.
+struct ReadingWish {
+  bool wait = false;    // until all kernels have ended; else those that run are read as they are
+  bool follow = false;  // from now on, ring_reading.h
+};
+Result<void> ReadAllRings(const ReadingWish& wish, const RingReading::Append& append) noexcept;
 
 // The program is about to destroy a context: rings that only we can read are saved, and the modules
 // that go with it forgotten.

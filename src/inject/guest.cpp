@@ -16,6 +16,7 @@
 #include "inject/driver.h"
 #include "inject/host_marks.h"
 #include "inject/say.h"
+#include "inject/settings.h"
 #include "session/control.h"
 #include "session/finish.h"
 
@@ -29,11 +30,6 @@ constexpr uint64_t kMemoryShare = 16;
 
 std::atomic<Guest*> g_guest{nullptr};
 std::atomic<bool> g_off{false};
-
-std::string Variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
 
 // argv as the kernel keeps it.
 std::vector<std::string> CommandLine() {
@@ -62,7 +58,7 @@ bool HungUp(int socket) {
 // A number of bytes that was asked for, or the one that nobody has to ask for. Error (kUsage): it
 // is no number.
 Result<uint64_t> BytesOf(const char* variable, uint64_t otherwise) {
-  const std::string wanted = Variable(variable);
+  const std::string wanted = Setting(variable);
   if (wanted.empty()) return otherwise;
   uint64_t bytes = 0;
   const char* const end = wanted.data() + wanted.size();
@@ -101,7 +97,7 @@ Result<Room> ChooseLayout() {
   }
   const auto ring_bytes = BytesOf(session::kEnvRingBytes, kDefaultRingBytes);
   // In the host's memory rings take none of a GPU's.
-  const bool in_flight = Variable(session::kEnvFlight) == "1";
+  const bool in_flight = Setting(session::kEnvFlight) == "1";
   const auto most = in_flight ? Result<uint64_t>(UINT64_MAX)
                               : BytesOf(session::kEnvMemoryBytes, memory / kMemoryShare);
   if (!ring_bytes || !most) return tl::unexpected((ring_bytes ? most : ring_bytes).error());
@@ -162,12 +158,9 @@ bool Guest::Open() {
   }
   layout_ = room->layout;
   memory_bytes_ = room->memory_bytes;
-  in_flight_ = Variable(session::kEnvFlight) == "1";
+  in_flight_ = Setting(session::kEnvFlight) == "1";
   pid_ = getpid();
-  folder_ = Variable(session::kEnvOutput);
-  if (folder_.empty()) folder_ = kDefaultFolder;
-  mkdir(folder_.c_str(), 0777);
-  if (!OpenAccount()) return false;
+  if (!OpenFolder() || !OpenAccount()) return false;
   auto log =
       session::LaunchLog::Create(session::SessionPath(folder_, number_, session::kSuffixLaunches));
   if (log) {
@@ -187,6 +180,24 @@ bool Guest::Open() {
                                         .start_realtime_ns = session::NowRealtimeNs(),
                                         .start_ns = session::NowNs()}));
   Connect();
+  return true;
+}
+
+bool Guest::OpenFolder() {
+  folder_ = Setting(session::kEnvOutput);
+  if (folder_.empty()) folder_ = kDefaultFolder;
+  if (folder_ != kTemporaryFolder) {
+    mkdir(folder_.c_str(), 0777);  // whoever opens a file in it says why not
+    return true;
+  }
+  const char* const wanted = std::getenv("TMPDIR");
+  folder_ = fmt::format("{}/iket-XXXXXX", wanted != nullptr && *wanted != 0 ? wanted : "/tmp");
+  if (mkdtemp(folder_.data()) == nullptr) {
+    Say(fmt::format("not traced: {}: no temporary folder: {} (TMPDIR)", folder_,
+                    std::strerror(errno)));
+    return false;
+  }
+  is_temporary_ = true;
   return true;
 }
 
@@ -221,7 +232,7 @@ bool Guest::OpenAccount() {
 }
 
 void Guest::Connect() {
-  const std::string socket = Variable(session::kEnvSocket);
+  const std::string socket = Setting(session::kEnvSocket);
   if (!socket.empty()) {
     if (auto connection = session::Connect(socket)) {
       socket_ = Descriptor(*connection);
@@ -339,8 +350,32 @@ bool Guest::AccountIsTaken() noexcept {
   }
 }
 
+Result<session::FinishedCapture> Guest::WriteSnapshot(
+    const std::string& path, const session::AppendRings& append_rings) const {
+  return session::WriteSnapshot(folder_, number_, path, append_rings);
+}
+
+Result<std::string> Guest::NewSnapshotPath() {
+  if (is_temporary_) {
+    return Fail(ErrorKind::kUsage, "no folder for it: name one to iket_embed_open()");
+  }
+  return session::SessionPath(
+      folder_, number_, fmt::format("_snapshot{}.iketcap", next_snapshot_.fetch_add(1)).c_str());
+}
+
+void Guest::Discard() {
+  {
+    const std::lock_guard lock(mutex_);
+    writer_.reset();
+  }
+  unlink(session::SessionPath(folder_, number_, session::kSuffixPart).c_str());
+  unlink(session::SessionPath(folder_, number_, session::kSuffixLaunches).c_str());
+  rmdir(folder_.c_str());
+}
+
 void Guest::Finish() noexcept {
   try {
+    if (is_temporary_) return Discard();
     {
       const std::lock_guard lock(mutex_);
       if (!writer_) return;

@@ -15,6 +15,7 @@
 #include "capture/writer.h"
 #include "inject/say.h"
 #include "ring/layout.h"
+#include "session/finish.h"
 #include "session/launch_log.h"
 #include "session/message.h"
 
@@ -68,7 +69,15 @@ class Guest {
   // True if the supervisor has ended before this process, and made the capture of what was there.
   bool AccountIsTaken() noexcept;
 
-  // At the end of a process without a supervisor: makes the final capture.
+  // Makes a capture of what there is so far, by the way of a file beside it; the process goes on.
+  // `append_rings` hands in what no account has.
+  Result<session::FinishedCapture> WriteSnapshot(const std::string& path,
+                                                 const session::AppendRings& append_rings) const;
+  // A name for one in this process's folder. Error (kUsage): the folder is temporary.
+  Result<std::string> NewSnapshotPath();
+
+  // At the end of a process without a supervisor: makes the final capture. Where the folder is
+  // temporary all that is in it goes instead.
   void Finish() noexcept;
 
   uint32_t TakeImageNumber() { return next_image_++; }
@@ -78,7 +87,9 @@ class Guest {
  private:
   Guest() = default;
   bool Open();
+  bool OpenFolder();
   bool OpenAccount();
+  void Discard();
   void Connect();
   void Keep(Result<void> result);
 
@@ -88,6 +99,8 @@ class Guest {
   // unless files of that name are there. See session::NumberOf().
   uint32_t number_ = 0;
   std::string folder_;
+  bool is_temporary_ = false;  // the folder
+  std::atomic<uint32_t> next_snapshot_{1};
   ring::Layout layout_;
   uint64_t memory_bytes_ = 0;
   bool in_flight_ = false;

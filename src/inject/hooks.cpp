@@ -65,27 +65,8 @@ void Remember(const void* handle, Code code, const char* name) noexcept {
 }
 
 LaunchShape ShapeOf(std::string_view called, const CUlaunchConfig* config) noexcept {
-  LaunchShape shape;
-  if (config == nullptr) return shape;
-  shape.grid[0] = config->gridDimX;
-  shape.grid[1] = config->gridDimY;
-  shape.grid[2] = config->gridDimZ;
-  shape.block[0] = config->blockDimX;
-  shape.block[1] = config->blockDimY;
-  shape.block[2] = config->blockDimZ;
-  shape.dynamic_shared_bytes = config->sharedMemBytes;
-  shape.stream = StreamOf(called, config->hStream);
-  for (unsigned i = 0; config->attrs != nullptr && i < config->numAttrs; ++i) {
-    const CUlaunchAttribute& attribute = config->attrs[i];
-    if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
-      shape.cluster[0] = attribute.value.clusterDim.x;
-      shape.cluster[1] = attribute.value.clusterDim.y;
-      shape.cluster[2] = attribute.value.clusterDim.z;
-    } else if (attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE &&
-               attribute.value.cooperative != 0) {
-      shape.flags |= session::kLaunchCooperative;
-    }
-  }
+  LaunchShape shape = inject::ShapeOf(config);
+  shape.stream = StreamOf(called, shape.stream);
   return shape;
 }
 

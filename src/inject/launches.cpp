@@ -115,6 +115,31 @@ bool LookUpKernel(const void* handle, uint32_t* number) noexcept {
   return *number < kPlain;
 }
 
+LaunchShape ShapeOf(const CUlaunchConfig* config) noexcept {
+  LaunchShape shape;
+  if (config == nullptr) return shape;
+  shape.grid[0] = config->gridDimX;
+  shape.grid[1] = config->gridDimY;
+  shape.grid[2] = config->gridDimZ;
+  shape.block[0] = config->blockDimX;
+  shape.block[1] = config->blockDimY;
+  shape.block[2] = config->blockDimZ;
+  shape.dynamic_shared_bytes = config->sharedMemBytes;
+  shape.stream = config->hStream;
+  for (unsigned i = 0; config->attrs != nullptr && i < config->numAttrs; ++i) {
+    const CUlaunchAttribute& attribute = config->attrs[i];
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+      shape.cluster[0] = attribute.value.clusterDim.x;
+      shape.cluster[1] = attribute.value.clusterDim.y;
+      shape.cluster[2] = attribute.value.clusterDim.z;
+    } else if (attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE &&
+               attribute.value.cooperative != 0) {
+      shape.flags |= session::kLaunchCooperative;
+    }
+  }
+  return shape;
+}
+
 Launching BeforeLaunch(const void* handle, const LaunchShape& shape) noexcept {
   const uint32_t number = Find(handle);
   if (number == PlainNow()) return {};

@@ -41,6 +41,7 @@ struct LaunchShape {
   CUstream stream = nullptr;
   uint32_t flags = 0;  // session::LaunchFlag
 };
+LaunchShape ShapeOf(const CUlaunchConfig* config) noexcept;
 
 // Before a launch of `handle`: arms the context and, for a traced kernel, writes an entry, which
 // AfterLaunch completes.

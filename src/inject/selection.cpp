@@ -1,12 +1,12 @@
 #include "inject/selection.h"
 
 #include <cstddef>
-#include <cstdlib>
 #include <new>
 #include <optional>
 
 #include "capture/demangle.h"
 #include "inject/say.h"
+#include "inject/settings.h"
 
 namespace iket::inject {
 namespace {
@@ -17,8 +17,7 @@ struct State {
 };
 
 Result<State> Read() {
-  const char* const text = std::getenv(session::kEnvSelection);
-  auto selection = session::DecodeSelection(text != nullptr ? text : "");
+  auto selection = session::DecodeSelection(Setting(session::kEnvSelection));
   if (!selection) return tl::unexpected(selection.error());
   auto chooser = session::KernelChooser::Make(*selection);
   if (!chooser) return tl::unexpected(chooser.error());

@@ -55,6 +55,7 @@ SCRIPTS = [
     python("triton_marks"),
     python("jax_ffi"),
     python("cupy_raw"),
+    python("cupy_embed"),
     python("multiprocess", processes=4),
     Script("ranks", ["bash", "{frameworks}/ranks.sh"], processes=2, ranked=True),
     Script("streams", [PROCESS, "threads"], stated=(40, 4480)),

@@ -1,0 +1,12 @@
+// describe_device.h: what a capture says of a GPU.
+#pragma once
+
+#include "capture/content.h"
+#include "inject/driver.h"
+
+namespace iket::inject {
+
+// What the driver does not tell stays empty.
+capture::Device DescribeDevice(CUdevice device);
+
+}  // namespace iket::inject
