@@ -219,9 +219,12 @@ struct GraphNode {
   bool ordered = false;   // it begins when all nodes with lower numbers have ended
   bool disabled = false;  // it is passed over
   // It runs as often as something else than the host decides: the graph may be launched by the
-  // device. With `node` kNoNode: the graph has nodes that are not stated, such as those in the body
-  // of a conditional node; `kernel` is what they run, or kNoKernel where that is not known.
+  // device, or the node is in the body of a conditional node. With `node` kNoNode: the graph has
+  // nodes that are not stated; `kernel` is what they run, or kNoKernel where that is not known.
   bool uncounted = false;
+  // It is in such a body, and the host alone launches the graph: each of its runs is within one of
+  // the launches in the log.
+  bool conditional = false;
 
   bool operator==(const GraphNode&) const = default;
 };

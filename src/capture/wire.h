@@ -328,7 +328,7 @@ struct RowOf<GraphNode> {
     }
     io.Number(node.dynamic_shared_bytes);
     io.Flags(Flag{1, node.cooperative}, Flag{2, node.ordered}, Flag{4, node.disabled},
-             Flag{8, node.uncounted});
+             Flag{8, node.uncounted}, Flag{16, node.conditional});
     io.Skip(8);
   }
 };

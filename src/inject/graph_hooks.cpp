@@ -1,6 +1,7 @@
 // Each is what the driver's own is; what it did is told to graphs.h.
 #include "inject/graph_hooks.h"
 
+#include "inject/graph_nodes.h"
 #include "inject/graphs.h"
 #include "inject/launches.h"
 #include "inject/real_function.h"
@@ -17,6 +18,11 @@ LaunchShape ShapeOf(const Params& params) {
   return {.grid = {params.gridDimX, params.gridDimY, params.gridDimZ},
           .block = {params.blockDimX, params.blockDimY, params.blockDimZ},
           .dynamic_shared_bytes = params.sharedMemBytes};
+}
+
+void NodeAdded(CUgraphNode node, const CUgraphNodeParams* params) noexcept {
+  if (params == nullptr || params->type != CU_GRAPH_NODE_TYPE_CONDITIONAL) return;
+  RememberBodies(node, params->conditional.phGraph_out, params->conditional.size);
 }
 
 }  // namespace
@@ -79,6 +85,24 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned 
 IKET_GRAPH_INSTANTIATE(cuGraphInstantiateWithParams)
 IKET_GRAPH_INSTANTIATE(cuGraphInstantiateWithParams_ptsz)
 #undef IKET_GRAPH_INSTANTIATE
+
+CUresult cuGraphAddNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* before, size_t count,
+                        CUgraphNodeParams* params) {
+  static const auto real = IKET_REAL(cuGraphAddNode);
+  if (real == nullptr) return kMissing;
+  const CUresult result = real(node, graph, before, count, params);
+  if (result == CUDA_SUCCESS) NodeAdded(*node, params);
+  return result;
+}
+
+CUresult cuGraphAddNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode* before,
+                           const CUgraphEdgeData* edges, size_t count, CUgraphNodeParams* params) {
+  static const auto real = IKET_REAL(cuGraphAddNode_v2);
+  if (real == nullptr) return kMissing;
+  const CUresult result = real(node, graph, before, edges, count, params);
+  if (result == CUDA_SUCCESS) NodeAdded(*node, params);
+  return result;
+}
 
 CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode* error_node,
                            CUgraphExecUpdateResult* why) {

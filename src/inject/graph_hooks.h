@@ -5,6 +5,7 @@
 #include <cuda.h>
 
 #undef cuStreamBeginCapture
+#undef cuGraphAddNode
 #undef cuGraphInstantiate
 #undef cuGraphExecUpdate
 #undef cuGraphExecKernelNodeSetParams
@@ -17,6 +18,9 @@ CUresult cuStreamBeginCapture_v2(CUstream, CUstreamCaptureMode);
 CUresult cuStreamBeginCapture_v2_ptsz(CUstream, CUstreamCaptureMode);
 CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream, CUgraph, const CUgraphNode*,
                                           const CUgraphEdgeData*, size_t, CUstreamCaptureMode);
+CUresult cuGraphAddNode(CUgraphNode*, CUgraph, const CUgraphNode*, size_t, CUgraphNodeParams*);
+CUresult cuGraphAddNode_v2(CUgraphNode*, CUgraph, const CUgraphNode*, const CUgraphEdgeData*,
+                           size_t, CUgraphNodeParams*);
 CUresult cuGraphInstantiate(CUgraphExec*, CUgraph, CUgraphNode*, char*, size_t);
 CUresult cuGraphInstantiate_v2(CUgraphExec*, CUgraph, CUgraphNode*, char*, size_t);
 CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec*, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS*);

@@ -1,5 +1,8 @@
 #include "inject/graph_nodes.h"
 
+#include <cstddef>
+#include <mutex>
+#include <new>
 #include <set>
 
 #include "inject/contexts.h"
@@ -23,11 +26,31 @@ bool List(const Ask& ask, std::vector<CUgraphNode>* nodes) {
   return true;
 }
 
+// The driver does not tell a conditional node's bodies.
+struct Bodies {
+  std::mutex mutex;
+  std::map<CUgraphNode, std::vector<CUgraph>> of_node;
+};
+// Never destroyed, since hooks may run until the end.
+Bodies& KnownBodies() {
+  alignas(Bodies) static std::byte storage[sizeof(Bodies)];
+  static auto* const kBodies = new (storage) Bodies;
+  return *kBodies;
+}
+
+std::vector<CUgraph> BodiesOf(CUgraphNode node) {
+  Bodies& known = KnownBodies();
+  const std::lock_guard lock(known.mutex);
+  const auto found = known.of_node.find(node);
+  return found != known.of_node.end() ? found->second : std::vector<CUgraph>();
+}
+
 class Walk {
  public:
   explicit Walk(uint32_t first) : next_(first) {}
 
-  void Graph(CUgraph graph, bool ordered, int depth) {
+  // `conditional`: it is the body of a conditional node, or inside of one.
+  void Graph(CUgraph graph, bool ordered, bool conditional, int depth) {
     std::vector<CUgraphNode> nodes;
     const bool listed = depth < kMaxDepth && List(
                                                  [&](CUgraphNode* array, size_t* count) {
@@ -46,7 +69,7 @@ class Walk {
                &before)) {
         for (CUgraphNode one : before) last.erase(one);
       }
-      Node(node, ordered && last.empty(), depth);
+      Node(node, ordered && last.empty(), conditional, depth);
       last.insert(node);
     }
   }
@@ -57,27 +80,31 @@ class Walk {
   }
 
  private:
-  void Node(CUgraphNode node, bool ordered, int depth) {
+  void Node(CUgraphNode node, bool ordered, bool conditional, int depth) {
     const uint32_t number = next_++;
     CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
-    if (Real().GraphNodeGetType(node, &type) != CUDA_SUCCESS ||
-        type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
+    if (Real().GraphNodeGetType(node, &type) != CUDA_SUCCESS) {
       found_.unstated = true;
+    } else if (type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
+      const std::vector<CUgraph> bodies = BodiesOf(node);
+      found_.unstated |= bodies.empty();
+      // Of several bodies at the most one runs: none waits for another.
+      for (CUgraph body : bodies) Graph(body, ordered, /*conditional=*/true, depth + 1);
     } else if (type == CU_GRAPH_NODE_TYPE_KERNEL) {
       found_.numbers[node] = number;
-      Kernel(node, number, ordered);
+      Kernel(node, number, ordered, conditional);
     } else if (type == CU_GRAPH_NODE_TYPE_GRAPH) {
       found_.numbers[node] = number;
       CUgraph child = nullptr;
       if (Real().GraphChildGetGraph(node, &child) == CUDA_SUCCESS) {
-        Graph(child, ordered, depth + 1);
+        Graph(child, ordered, conditional, depth + 1);
       } else {
         found_.unstated = true;
       }
     }
   }
 
-  void Kernel(CUgraphNode node, uint32_t number, bool ordered) {
+  void Kernel(CUgraphNode node, uint32_t number, bool ordered, bool conditional) {
     CUDA_KERNEL_NODE_PARAMS params{};
     if (Real().GraphKernelGetParams(node, &params) != CUDA_SUCCESS) {
       found_.unstated = true;
@@ -87,7 +114,9 @@ class Walk {
                            .grid = {params.gridDimX, params.gridDimY, params.gridDimZ},
                            .block = {params.blockDimX, params.blockDimY, params.blockDimZ},
                            .dynamic_shared_bytes = params.sharedMemBytes,
-                           .ordered = ordered};
+                           .ordered = ordered,
+                           .uncounted = conditional,
+                           .conditional = conditional};
     if (!FindNodeKernel(params.func, params.kern, &row.kernel)) return;
     CUlaunchAttributeValue value{};
     if (Real().GraphKernelGetAttribute(node, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &value) ==
@@ -112,13 +141,24 @@ GraphNodes AskGraphNodes(CUgraph graph, uint32_t first) {
   const RelaxedCapture relaxed;
   Walk walk(first);
   if (Real().knows_graphs) {
-    walk.Graph(graph, true, 0);
+    walk.Graph(graph, true, false, 0);
     return walk.Take();
   }
   GraphNodes nothing;
   nothing.end = first;
   nothing.unstated = true;
   return nothing;
+}
+
+void RememberBodies(CUgraphNode node, const CUgraph* bodies, size_t count) noexcept {
+  if (bodies == nullptr) return;
+  try {
+    Bodies& known = KnownBodies();
+    const std::lock_guard lock(known.mutex);
+    known.of_node[node].assign(bodies, bodies + count);
+  } catch (...) {
+    return;  // what they run counts as not stated
+  }
 }
 
 bool FindNodeKernel(CUfunction function, CUkernel kernel, uint32_t* number) noexcept {

@@ -65,6 +65,7 @@ void State(Exec& exec, capture::GraphNode now, Rows* rows) {
   now.graph = exec.number;
   now.since = 0;
   now.uncounted |= exec.by_device;
+  now.conditional &= !exec.by_device;
   const auto [known, is_new] = exec.kernels.try_emplace(now.node, now);
   if (!is_new) {
     if (now.node == capture::kNoNode && known->second.kernel == capture::kNoKernel) return;

@@ -370,6 +370,8 @@ const Hook kHooks[] = {
     IKET_HOOK(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, 11040, false),
     IKET_HOOK(cuGraphInstantiateWithParams, cuGraphInstantiateWithParams, 12000, false),
     IKET_HOOK(cuGraphInstantiateWithParams, cuGraphInstantiateWithParams_ptsz, 12000, true),
+    IKET_HOOK(cuGraphAddNode, cuGraphAddNode, 12020, false),
+    IKET_HOOK(cuGraphAddNode, cuGraphAddNode_v2, 12030, false),
     IKET_HOOK(cuGraphExecUpdate, cuGraphExecUpdate, 10020, false),
     IKET_HOOK(cuGraphExecUpdate, cuGraphExecUpdate_v2, 12000, false),
     IKET_HOOK(cuGraphExecKernelNodeSetParams, cuGraphExecKernelNodeSetParams, 10010, false),

@@ -161,7 +161,7 @@ class Decoding {
   // The same of kernels that graphs run, which needs the times of their warps.
   void FindReplays() {
     grids_.runs.resize(grids_.grids.size());
-    if (!facts_.graph_launches.empty()) {
+    if (!facts_.graph_nodes.empty()) {
       std::vector<SpanTime> times;
       times.reserve(spans_.size());
       for (const WarpSpan& span : spans_) {
@@ -169,9 +169,9 @@ class Decoding {
       }
       SplitReplays({spans_, times, model_.rings.context, model_.rings.lost}, runs_, grids_);
     }
-    const uint64_t matched = grids_.Matched(), expected = log_.expected() + runs_.expected();
-    model_.counters.launches_unmatched = grids_.identified - matched;
-    model_.counters.launches_unseen = expected - std::min(expected, matched);
+    const uint64_t expected = log_.expected() + runs_.expected();
+    model_.counters.launches_unmatched = grids_.identified - grids_.Matched();
+    model_.counters.launches_unseen = expected - std::min(expected, grids_.Promised());
   }
 
   // Rows of launches, by their first moment; launch_of_span_.

@@ -60,6 +60,11 @@ uint64_t Grids::Matched() const {
   return matched;
 }
 
+uint64_t Grids::Promised() const {
+  return Matched() - static_cast<uint64_t>(std::ranges::count_if(
+                         runs, [](const GridRun& run) { return run.of_log && run.conditional; }));
+}
+
 Grids FindGrids(std::span<const WarpSpan> spans, std::span<const uint32_t> context_of_ring,
                 const LaunchLog& log) {
   Grids result;

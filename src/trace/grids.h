@@ -23,6 +23,10 @@ struct GridRun {
   uint32_t graph = kNoRow;         // kNoRow: none, or not known
   uint32_t node = kNoRow;
   uint32_t replay = kNoRow;
+  bool ordered = false;  // as in Run
+  // Of the body of a conditional node: it ran within some logged launch of `graph`, and the log
+  // does not say how often.
+  bool conditional = false;
   Shape shape{};
 };
 
@@ -35,8 +39,9 @@ struct Grids {
   std::vector<uint32_t> grid_of_span;  // index into `grids`
   std::vector<GridRun> runs;           // of each grid; made by replays.h
 
-  // Grids that were matched.
+  // Grids that were matched; and those of them that the log promises.
   uint64_t Matched() const;
+  uint64_t Promised() const;
 };
 
 // `context_of_ring` is Model::rings.context. A warp that lost its begin is of the kernel that

@@ -7,14 +7,12 @@
 #include <optional>
 #include <tuple>
 
+#include "trace/conditional.h"
 #include "trace/facts.h"
 
 namespace iket::trace {
 namespace {
 
-// Moments of two SMs that are closer than this may be in the other order: the error of the fit that
-// puts them on one axis. Runs follow one another a microsecond apart.
-constexpr double kClockDoubtNs = 500;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 // %tid.z is kept modulo 32.
 constexpr uint32_t kMaxLayers = 32;
@@ -152,6 +150,7 @@ GridRun ToGridRun(const Run& run) {
           .graph = run.graph,
           .node = run.node,
           .replay = run.replay,
+          .ordered = run.ordered,
           .shape = run.shape};
 }
 
@@ -206,6 +205,7 @@ class Splitting {
       SplitKernel(key.first, key.second, std::move(warps_of_grid));
     }
     TakeOutEmpty();
+    PlaceWithinReplays(input_, log_, grids_);
   }
 
  private:
@@ -229,7 +229,10 @@ class Splitting {
     }
     const Recurrence together(std::move(all));
     const KernelRuns log = log_.Runs(context, kernel, together.warps().size() + kSpareRuns);
-    if (log.uncounted) return;
+    if (log.uncounted) {
+      SplitUncounted(context, together, groups, log);
+      return;
+    }
     const bool stated = !log_.Unstated(context);
     if (stated && log.shapes.size() == 1) {
       for (uint32_t number : numbers) grids_.runs[number] = OfShape(log.shapes[0]);
@@ -244,6 +247,58 @@ class Splitting {
       return;
     }
     if (log.in_a_row && stated && !lossless && log_.ended()) SplitNewest(together, context, log);
+  }
+
+  // Nobody knows how many runs there are: each place says so itself, if all say the same. Each
+  // %gridid by itself, where together the warps are not runs of one shape.
+  void SplitUncounted(uint32_t context, const Recurrence& together,
+                      std::span<const Recurrence> groups, const KernelRuns& log) {
+    const bool lossless = !kept_since_ns_.contains(context);
+    if (log_.Unstated(context) || log.at_most != 0 || !(lossless || log_.ended())) return;
+    if (SplitEqually(together, log.uncounted_nodes) || !lossless) return;
+    for (const Recurrence& group : groups) SplitEqually(group, log.uncounted_nodes);
+  }
+
+  // As many runs, one after the other, as each place occurs; of the node whose shape they have.
+  bool SplitEqually(const Recurrence& warps, std::span<const UncountedNode> nodes) {
+    std::vector<uint32_t> run_of_warp;
+    GridRun known;
+    for (const UncountedNode& node : nodes) {
+      if (!run_of_warp.empty() && node.shape == known.shape) {
+        known.node = kNoRow;
+        known.ordered &= node.ordered;
+        known.conditional &= node.conditional;
+        if (node.graph != known.graph) known.graph = kNoRow;
+        continue;
+      }
+      std::vector<uint32_t> fits = RunsOfEqualPlaces(warps, node.shape);
+      if (fits.empty()) continue;
+      if (!run_of_warp.empty()) return false;
+      run_of_warp = std::move(fits);
+      known = {.found = true,
+               .graph = node.graph,
+               .node = node.node,
+               .ordered = node.ordered,
+               .conditional = node.conditional,
+               .shape = node.shape};
+    }
+    if (run_of_warp.empty()) return false;
+    Move(warps, run_of_warp, [&](uint32_t) { return known; });
+    return true;
+  }
+
+  std::vector<uint32_t> RunsOfEqualPlaces(const Recurrence& warps, const Shape& shape) const {
+    const uint64_t expected = Recurrence::WarpsOf(shape);
+    if (expected == 0 || warps.warps().size() % expected != 0) return {};
+    for (const Warp& warp : warps.warps()) {
+      if ((input_.spans[warp.span].flags & kWarpRunning) != 0) return {};
+    }
+    const uint64_t runs = warps.warps().size() / expected;
+    if (runs > kSpareRuns) return {};
+    const std::vector<trace::Run> equal(runs, trace::Run{.shape = shape});
+    std::vector<uint32_t> run_of_warp = warps.Assign(equal, true);
+    if (!run_of_warp.empty() && !warps.FollowOneAnother(run_of_warp, runs)) run_of_warp.clear();
+    return run_of_warp;
   }
 
   static GridRun OfShape(const ShapeRuns& runs) {

@@ -11,9 +11,12 @@
 //   2. else, where runs may overlap, each %gridid by itself, if the log explains all of them
 //      exactly. Nodes of one graph that are equal in all that can be seen share a replay's number
 //      and have no node's; equal nodes of several graphs have neither.
-// After a loss the newest runs are told apart where none of their warps can be missing, and which
-// replays they were is unknown. What is left stays one row of unknown completeness: a wrong number
-// would be worse.
+// Of nodes in the body of a conditional node nobody knows how often they ran; where all places
+// occur equally often, one run after the other, each is a run of its own, and conditional.h says in
+// which launch of the graph, where that is certain. So are runs of graphs that the device may
+// launch. After a loss the newest runs are told apart where none of their warps can be missing, and
+// which replays they were is unknown. What is left stays one row of unknown completeness: a wrong
+// number would be worse.
 //
 // Cost: a sort of the warps of such kernels.
 #pragma once
@@ -28,6 +31,10 @@
 #include "trace/warp_scan.h"
 
 namespace iket::trace {
+
+// Moments of two SMs that are closer than this may be in the other order: the error of the fit that
+// puts them on one axis. Runs follow one another a microsecond apart.
+inline constexpr double kClockDoubtNs = 500;
 
 // When a span was on the SM, trace time.
 struct SpanTime {

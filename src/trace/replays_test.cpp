@@ -68,6 +68,13 @@ class Replays : public testing::Test {
     return decoder.Finish().value();
   }
 
+  void StartAgain(const SyntheticShape& shape) {
+    gpu = SyntheticGpu(shape);
+    kernel = gpu.AddKernel("gemm");
+    mark = gpu.Declare(capture::EventKind::kMark, "worked");
+    sequence = 0;
+  }
+
   SyntheticGpu gpu{{.sms = kSms, .ring_bytes = 1 << 16}};
   uint32_t kernel = gpu.AddKernel("gemm");
   uint32_t mark = gpu.Declare(capture::EventKind::kMark, "worked");
@@ -319,9 +326,7 @@ TEST_F(Replays, TheFirstOnesOfAProgramThatEndedTooSoon) {
 }
 
 TEST_F(Replays, AfterALossTheNewestAreWholeAndWithoutANumber) {
-  gpu = SyntheticGpu({.sms = kSms, .ring_bytes = 512});  // ten warps a ring
-  kernel = gpu.AddKernel("gemm");
-  mark = gpu.Declare(capture::EventKind::kMark, "worked");
+  StartAgain({.sms = kSms, .ring_bytes = 512});  // ten warps a ring
   State(0, 7, kernel, 8);
   const uint32_t grid = gpu.LaunchUnlogged(kernel);
   for (int i = 0; i < 40; ++i) {
@@ -343,9 +348,7 @@ TEST_F(Replays, AfterALossTheNewestAreWholeAndWithoutANumber) {
 }
 
 TEST_F(Replays, AfterALossTheShapesOfTheNewestTellTheirNodes) {
-  gpu = SyntheticGpu({.sms = kSms, .ring_bytes = 512});
-  kernel = gpu.AddKernel("gemm");
-  mark = gpu.Declare(capture::EventKind::kMark, "worked");
+  StartAgain({.sms = kSms, .ring_bytes = 512});
   State(0, 0, kernel, 8);
   State(0, 1, kernel, 4).ordered = true;
   const uint32_t large = gpu.LaunchUnlogged(kernel), small = gpu.LaunchUnlogged(kernel);
@@ -369,9 +372,7 @@ TEST_F(Replays, AfterALossTheShapesOfTheNewestTellTheirNodes) {
 
 TEST_F(Replays, AfterALossTheFirstWarpsOfALargeRunAreNoSmallRun) {
   // Nothing but the last run is kept, and of it only the CTAs that the smaller shape has too.
-  gpu = SyntheticGpu({.sms = kSms, .ring_bytes = 512});
-  kernel = gpu.AddKernel("gemm");
-  mark = gpu.Declare(capture::EventKind::kMark, "worked");
+  StartAgain({.sms = kSms, .ring_bytes = 512});
   State(0, 0, kernel, 8);
   State(0, 1, kernel, 4).ordered = true;
   const uint32_t grid = gpu.LaunchUnlogged(kernel);
@@ -391,9 +392,7 @@ TEST_F(Replays, AfterALossTheFirstWarpsOfALargeRunAreNoSmallRun) {
 }
 
 TEST_F(Replays, AfterALossNoShapeIsTakenWhereTwoFit) {
-  gpu = SyntheticGpu({.sms = kSms, .ring_bytes = 512});
-  kernel = gpu.AddKernel("gemm");
-  mark = gpu.Declare(capture::EventKind::kMark, "worked");
+  StartAgain({.sms = kSms, .ring_bytes = 512});
   State(0, 0, kernel, 8);
   State(0, 1, kernel, 4).ordered = true;
   const uint32_t grid = gpu.LaunchUnlogged(kernel);
@@ -478,8 +477,106 @@ TEST_F(Replays, WhatTheDeviceLaunchesIsNotNumbered) {
     Run(grid, 4);
   }
   const Model model = Decode();
+  ASSERT_EQ(model.launches.size(), 2u);
+  EXPECT_THAT(Graphs(model), Each(0u));
+  EXPECT_THAT(Nodes(model), Each(0u));
   EXPECT_THAT(Numbers(model), Each(kNoRow));
-  EXPECT_EQ(model.counters.launches_unmatched, 1u);
+  EXPECT_THAT(model.launches, AllComplete());
+  EXPECT_EQ(model.counters.launches_unmatched, 2u);
+  EXPECT_EQ(model.counters.launches_unseen, 0u);
+}
+
+TEST_F(Replays, AGraphThatTheDeviceAloneLaunches) {
+  State(0, 0, kernel, 4).uncounted = true;
+  const uint32_t grid = gpu.LaunchUnlogged(kernel);
+  for (int i = 0; i < 3; ++i) Run(grid, 4);
+  const Model model = Decode();
+  EXPECT_THAT(Graphs(model), ElementsAre(0, 0, 0));
+  EXPECT_THAT(Numbers(model), Each(kNoRow));
+  EXPECT_THAT(model.launches, AllComplete());
+}
+
+// A graph of a kernel that decides, a loop, and a kernel that sums up; of the last two `body` may
+// be looked at alone.
+TEST_F(Replays, BodiesAreRunsOfTheirOwnWithinALaunch) {
+  for (const auto& [before, behind] :
+       {std::pair(true, true), {true, false}, {false, true}, {false, false}}) {
+    SCOPED_TRACE(testing::Message() << before << behind);
+    StartAgain({.sms = kSms, .ring_bytes = 1 << 16});
+    const uint32_t decide = gpu.AddKernel("decide"), sum = gpu.AddKernel("sum");
+    if (before) State(0, 0, decide, 1);
+    auto& body = State(0, 2, kernel, 4);
+    body.ordered = body.uncounted = body.conditional = true;
+    if (behind) State(0, 3, sum, 2).ordered = true;
+    const uint32_t grids[] = {gpu.LaunchUnlogged(decide), gpu.LaunchUnlogged(kernel),
+                              gpu.LaunchUnlogged(sum)};
+    for (int times : {2, 0, 3}) {
+      LaunchGraph(0);
+      if (before) Run(grids[0], 1);
+      for (int i = 0; i < times; ++i) Run(grids[1], 4);
+      if (behind) Run(grids[2], 2);
+    }
+    const Model model = Decode();
+    std::vector<uint32_t> replays;
+    for (const trace::Launch& launch : model.launches) {
+      if (launch.node != 2) continue;
+      EXPECT_EQ(launch.graph, 0u);
+      EXPECT_EQ(launch.completeness, Completeness::kComplete);
+      replays.push_back(launch.replay);
+      if (launch.replay != kNoRow) {
+        EXPECT_EQ(launch.sequence, gpu.facts().graph_launches[launch.replay].sequence);
+      }
+    }
+    if (before || behind) {
+      EXPECT_THAT(replays, ElementsAre(0, 0, 2, 2, 2));
+    } else {
+      EXPECT_THAT(replays, ElementsAre(kNoRow, kNoRow, kNoRow, kNoRow, kNoRow));
+    }
+    EXPECT_EQ(model.counters.launches_unmatched, before || behind ? 0u : 5u);
+    EXPECT_EQ(model.counters.launches_unseen, 0u);
+  }
+}
+
+TEST_F(Replays, ABodyOfTheOnlyLaunchIsOfThatLaunch) {
+  auto& body = State(0, 1, kernel, 4);
+  body.uncounted = body.conditional = true;
+  const uint32_t grid = gpu.LaunchUnlogged(kernel);
+  LaunchGraph(0);
+  for (int i = 0; i < 3; ++i) Run(grid, 4);
+  const Model model = Decode();
+  EXPECT_THAT(Numbers(model), ElementsAre(0, 0, 0));
+  EXPECT_THAT(model.launches, AllComplete());
+}
+
+TEST_F(Replays, ABodySideBySideWithItsNeighbourIsNotPlacedByIt) {
+  const uint32_t beside = gpu.AddKernel("beside");
+  State(0, 0, beside, 1);
+  auto& body = State(0, 2, kernel, 4);
+  body.uncounted = body.conditional = true;
+  const uint32_t grids[] = {gpu.LaunchUnlogged(beside), gpu.LaunchUnlogged(kernel)};
+  for (int i = 0; i < 2; ++i) {
+    LaunchGraph(0);
+    Run(grids[0], 1);
+    Run(grids[1], 4);
+  }
+  std::vector<uint32_t> replays;
+  for (const trace::Launch& launch : Decode().launches) {
+    if (launch.node == 2) replays.push_back(launch.replay);
+  }
+  EXPECT_THAT(replays, ElementsAre(kNoRow, kNoRow));
+}
+
+TEST_F(Replays, ABodyThatWasCutOffStaysTogether) {
+  auto& body = State(0, 1, kernel, 4);
+  body.uncounted = body.conditional = true;
+  const uint32_t grid = gpu.LaunchUnlogged(kernel);
+  LaunchGraph(0);
+  Run(grid, 4);
+  Run(grid, 3);
+  const Model model = Decode();
+  ASSERT_EQ(model.launches.size(), 1u);
+  EXPECT_THAT(model.launches, NoneComplete());
+  EXPECT_THAT(Numbers(model), Each(kNoRow));
 }
 
 TEST_F(Replays, NodesThatNobodyStatedLeaveOnlyWhatIsExact) {
@@ -497,10 +594,7 @@ TEST_F(Replays, NodesThatNobodyStatedLeaveOnlyWhatIsExact) {
 TEST_F(Replays, WhatAConditionalBodyRanIsNotTakenForALaunchThatWasLost) {
   for (bool lossy : {false, true}) {
     SCOPED_TRACE(lossy);
-    gpu = SyntheticGpu({.sms = kSms, .ring_bytes = 512});
-    kernel = gpu.AddKernel("gemm");
-    mark = gpu.Declare(capture::EventKind::kMark, "worked");
-    sequence = 0;
+    StartAgain({.sms = kSms, .ring_bytes = 512});
     State(0, capture::kNoNode, capture::kNoKernel, 0).uncounted = true;
     const uint32_t launched = LaunchKernel(kernel, 2);
     const uint32_t body = gpu.LaunchUnlogged(kernel), other = gpu.AddKernel("chatty");

@@ -65,6 +65,7 @@ RunLog::RunLog(const capture::Capture& facts) : facts_(facts) {
                              [&](uint32_t i) { return facts.graph_launches[i].sequence; });
   }
   FindSources();
+  FindSourcesByDevice();
   for (uint32_t i = 0; i < facts.launches.size(); ++i) {
     const capture::Launch& launch = facts.launches[i];
     if (launch.graph || launch.failed || launch.left_out) continue;
@@ -91,12 +92,34 @@ void RunLog::FindSources() {
           if (stated.kernel == capture::kNoKernel) continue;
           Source& source = sources_[{context, stated.kernel}];
           source.uncounted |= stated.uncounted;
+          source.unstated |= node == capture::kNoNode;
           if (node == capture::kNoNode) continue;
+          if (stated.uncounted) {
+            source.uncounted_nodes.push_back(row);
+            continue;
+          }
           const std::pair key(number, node);
           if (source.nodes.empty() || source.nodes.back() != key) source.nodes.push_back(key);
         }
       }
     }
+  }
+}
+
+// Graphs that the host never launched, but the device may have. In which context nobody says; so
+// only where there is just one.
+void RunLog::FindSourcesByDevice() {
+  if (facts_.contexts.size() != 1) return;
+  const uint32_t context = facts_.contexts.front().index;
+  for (uint32_t row = 0; row < facts_.graph_nodes.size(); ++row) {
+    const capture::GraphNode& stated = facts_.graph_nodes[row];
+    if (!stated.uncounted || stated.conditional || stated.kernel == capture::kNoKernel ||
+        stated.node == capture::kNoNode || !graphs_.at(stated.graph).launches.empty()) {
+      continue;
+    }
+    Source& source = sources_[{context, stated.kernel}];
+    source.uncounted = true;
+    source.uncounted_nodes.push_back(row);
   }
 }
 
@@ -113,6 +136,19 @@ KernelRuns RunLog::Runs(uint32_t context, uint32_t kernel, uint64_t limit) const
   const auto source = sources_.find({context, kernel});
   if (source == sources_.end()) return found;
   found.uncounted = source->second.uncounted;
+  if (!source->second.unstated) {
+    for (uint32_t row : source->second.uncounted_nodes) {
+      const capture::GraphNode& stated = facts_.graph_nodes[row];
+      const UncountedNode node{.graph = stated.graph,
+                               .node = stated.node,
+                               .conditional = stated.conditional,
+                               .ordered = stated.ordered,
+                               .shape = ShapeOf(facts_, stated)};
+      if (std::ranges::find(found.uncounted_nodes, node) == found.uncounted_nodes.end()) {
+        found.uncounted_nodes.push_back(node);
+      }
+    }
+  }
   found.in_a_row = InARow(context, kernel, source->second);
   std::vector<Run> runs;
   for (uint32_t i : source->second.launches) {
@@ -138,6 +174,23 @@ KernelRuns RunLog::Runs(uint32_t context, uint32_t kernel, uint64_t limit) const
                            [](const Run& run) { return std::tuple(run.sequence, run.node); });
   found.at_most = runs.size();
   found.runs = std::move(runs);
+  return found;
+}
+
+std::vector<Run> RunLog::Replays(uint32_t context, uint32_t graph) const {
+  std::vector<Run> found;
+  const auto known = graphs_.find(graph);
+  if (known == graphs_.end()) return found;
+  const std::vector<uint32_t>& launches = known->second.launches;
+  for (uint32_t i = 0; i < launches.size(); ++i) {
+    const capture::GraphLaunch& launch = facts_.graph_launches[launches[i]];
+    if (launch.context != context || launch.left_out) continue;
+    found.push_back({.sequence = launch.sequence,
+                     .graph_launch = launches[i],
+                     .graph = graph,
+                     .replay = i,
+                     .stream = launch.stream});
+  }
   return found;
 }
 

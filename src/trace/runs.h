@@ -2,7 +2,7 @@
 //
 // A run is one execution of a kernel that the log promises: a launch of the kernel itself, or a
 // node in one launch of an executable graph. Runs are listed for kernels that some launched graph
-// has; launches of all others are matched as launches.h says.
+// has, or one that the device may launch; launches of all others are matched as launches.h says.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +40,17 @@ struct Run {
   Shape shape{};
 };
 
+// A node that runs as often as something else than the host decides.
+struct UncountedNode {
+  uint32_t graph = kNoRow;
+  uint32_t node = kNoRow;
+  bool conditional = false;  // within the launches of the graph that are logged
+  bool ordered = false;      // as in Run
+  Shape shape{};
+
+  bool operator==(const UncountedNode&) const = default;
+};
+
 // What all runs of one shape have in common: kNoRow where they differ.
 struct ShapeRuns {
   Shape shape{};
@@ -51,8 +62,10 @@ struct ShapeRuns {
 struct KernelRuns {
   uint64_t at_most = 0;     // how many there are; as many as `runs` has, if it is complete
   std::vector<Run> runs{};  // by sequence number, then node; empty if there are more than asked for
-  // How often it ran is not known: some node of it is launched by other means than the log's.
+  // How often it ran is not known: some node of it is launched by other means than the log's, such
+  // as these, if all of them were stated.
   bool uncounted = false;
+  std::vector<UncountedNode> uncounted_nodes{};
   // Each run has ended before the next one in `runs` begins: one stream has them, or one executable
   // graph, which never runs beside itself; and the nodes of a graph depend on each other.
   bool in_a_row = false;
@@ -63,7 +76,7 @@ class RunLog {
  public:
   explicit RunLog(const capture::Capture& facts);
 
-  // True if some launched graph runs the kernel in this context.
+  // True if some such graph runs the kernel in this context.
   bool Has(uint32_t context, uint32_t kernel) const { return sources_.contains({context, kernel}); }
   bool HasGraphs(uint32_t context) const { return launched_.contains(context); }
   // The graphs launched in this context have nodes that nobody stated: anything may have run.
@@ -74,6 +87,10 @@ class RunLog {
 
   // `limit`: of more runs than this no list is made.
   KernelRuns Runs(uint32_t context, uint32_t kernel, uint64_t limit) const;
+
+  // The launches of a graph in a context that were to be recorded, in order: of a run all but what
+  // it ran.
+  std::vector<Run> Replays(uint32_t context, uint32_t graph) const;
 
   // Runs of graph nodes that must have left records; an upper bound where graphs were changed.
   uint64_t expected() const { return expected_; }
@@ -87,9 +104,12 @@ class RunLog {
     bool unstated = false;
   };
   struct Source {
-    std::vector<std::pair<uint32_t, uint32_t>> nodes;  // {graph, node} that ever ran the kernel
-    std::vector<uint32_t> launches;  // of the kernel itself: rows of Capture::launches
+    // {graph, node} that ever ran the kernel, as often as the log says.
+    std::vector<std::pair<uint32_t, uint32_t>> nodes;
+    std::vector<uint32_t> uncounted_nodes;  // rows of Capture::graph_nodes
+    std::vector<uint32_t> launches;         // of the kernel itself: rows of Capture::launches
     bool uncounted = false;
+    bool unstated = false;  // some node of it has no number
   };
 
   // A graph's launches in one context.
@@ -100,6 +120,7 @@ class RunLog {
   };
 
   void FindSources();
+  void FindSourcesByDevice();
   bool InARow(uint32_t context, uint32_t kernel, const Source& source) const;
   void AddNodeRuns(uint32_t context, uint32_t kernel, const Source& source,
                    std::vector<Run>& runs) const;

@@ -233,6 +233,7 @@ std::string Write(const GraphNode& row) {
       .FIELD(ordered)
       .FIELD(disabled)
       .FIELD(uncounted)
+      .FIELD(conditional)
       .End();
 }
 std::string Write(const GraphLaunch& row) {

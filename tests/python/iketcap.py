@@ -349,7 +349,8 @@ def graph_nodes(raw, strings):
             "graph": graph, "node": node, "since": since, "kernel": kernel, "grid": [gx, gy, gz],
             "block": [bx, by, bz], "cluster": [cx, cy, cz], "dynamic_shared_bytes": shared,
             "cooperative": bool(flags & 1), "ordered": bool(flags & 2),
-            "disabled": bool(flags & 4), "uncounted": bool(flags & 8)}
+            "disabled": bool(flags & 4), "uncounted": bool(flags & 8),
+            "conditional": bool(flags & 16)}
 
 
 def graph_launches(raw, strings):

@@ -127,7 +127,8 @@ class Witness(unittest.TestCase):
         self.assertEqual(capture.graph_nodes[3], {
             "graph": 1, "node": 0xFFFFFFFF, "since": 3 << 33, "kernel": 10, "grid": [132, 2, 1],
             "block": [384, 1, 2], "cluster": [2, 1, 1], "dynamic_shared_bytes": 1024,
-            "cooperative": False, "ordered": False, "disabled": False, "uncounted": True})
+            "cooperative": False, "ordered": False, "disabled": False, "uncounted": True,
+            "conditional": False})
         self.assertEqual(capture.graph_launches[2], {
             "sequence": 7, "stream": 0x7F0000001002, "host_ns": 5_200_000_002, "graph": 1,
             "context": 2, "captured": True, "failed": False, "left_out": False})

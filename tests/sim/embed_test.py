@@ -150,7 +150,8 @@ class Embed(unittest.TestCase):
                 marks = sum(mark["n"] for mark in report["marks"] if mark["name"] == "worked")
                 if name == "a" and (how == "flush" or DEVICE == "sim"):
                     self.assertEqual(marks, worked, how)
-                self.assertEqual(report["trust"]["launches"]["complete"], launches - 2)
+                if DEVICE == "sim":
+                    self.assertEqual(report["trust"]["launches"]["complete"], launches - 2)
                 counters = report["trust"]["counters"]
                 self.assertEqual(counters["records_written"], WARPS * (100_002 + 3 * (launches - 1)))
                 self.assertEqual(counters["records_written"], counters["records_kept"] + counters["records_lost"])
