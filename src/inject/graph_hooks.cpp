@@ -88,18 +88,18 @@ IKET_GRAPH_INSTANTIATE(cuGraphInstantiateWithParams_ptsz)
 
 CUresult cuGraphAddNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* before, size_t count,
                         CUgraphNodeParams* params) {
-  static const auto real = IKET_REAL(cuGraphAddNode);
-  if (real == nullptr) return kMissing;
-  const CUresult result = real(node, graph, before, count, params);
+  static const auto kReal = IKET_REAL(cuGraphAddNode);
+  if (kReal == nullptr) return kMissing;
+  const CUresult result = kReal(node, graph, before, count, params);
   if (result == CUDA_SUCCESS) NodeAdded(*node, params);
   return result;
 }
 
 CUresult cuGraphAddNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode* before,
                            const CUgraphEdgeData* edges, size_t count, CUgraphNodeParams* params) {
-  static const auto real = IKET_REAL(cuGraphAddNode_v2);
-  if (real == nullptr) return kMissing;
-  const CUresult result = real(node, graph, before, edges, count, params);
+  static const auto kReal = IKET_REAL(cuGraphAddNode_v2);
+  if (kReal == nullptr) return kMissing;
+  const CUresult result = kReal(node, graph, before, edges, count, params);
   if (result == CUDA_SUCCESS) NodeAdded(*node, params);
   return result;
 }
