@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <concepts>
+#include <optional>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "analyze/waits.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 
@@ -153,6 +156,54 @@ std::string LaunchName(const trace::Model& model, const trace::Launch& launch) {
   return name;
 }
 
+// Of the warps of a group that wait for something with a partner: how many have none, and how many
+// lost what would say so.
+struct GroupWaits {
+  std::optional<analyze::Wait> first;  // of one of them
+  size_t waiting = 0, without_partner = 0, lossy = 0;
+};
+GroupWaits WaitsOf(const StandstillGroup& group, analyze::Waits& waits) {
+  GroupWaits all;
+  for (const uint32_t warp : group.warps) {
+    auto wait = waits.Of(warp);
+    if (!wait) continue;
+    ++all.waiting;
+    all.without_partner += wait->without_partner() ? 1 : 0;
+    all.lossy += wait->lossy ? 1 : 0;
+    if (!all.first) all.first = std::move(wait);
+  }
+  return all;
+}
+
+// "arrive full or release full".
+std::string Partners(const trace::Model& model, const analyze::Wait& wait) {
+  std::vector<std::string> names;
+  for (const uint32_t row : wait.partners) {
+    names.push_back(Printable(model.DeclarationName(row)));
+  }
+  std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return fmt::format("{}", fmt::join(names, " or "));
+}
+
+std::string WaitsText(const trace::Model& model, const StandstillGroup& group,
+                      analyze::Waits& waits) {
+  const GroupWaits all = WaitsOf(group, waits);
+  if (all.waiting == 0) return "";
+  const std::string name = Printable(model.DeclarationName(all.first->declaration));
+  const std::string partners = Partners(model, *all.first);
+  std::string text = fmt::format("    {}: ", name);
+  if (all.without_partner != 0) {
+    text += fmt::format("{} of {} without a partner, {} came less often than they wait",
+                        Count(all.without_partner), Counted(all.waiting, "warp"), partners);
+  } else if (all.lossy != 0) {
+    text += fmt::format("whether {} came is not known, records were lost", partners);
+  } else {
+    text += fmt::format("{} came as often as they wait, or oftener", partners);
+  }
+  return text + "\n";
+}
+
 std::string LaunchText(const Loaded& loaded, const StandstillLaunch& launch) {
   const trace::Model& model = loaded.model;
   std::string text = fmt::format("\n  {}: {} had not ended, {} had",  //
@@ -176,6 +227,10 @@ std::string LaunchText(const Loaded& loaded, const StandstillLaunch& launch) {
                Payloads(model, group), Silence(launch, group), Where(model, group)});
   }
   text += table.Text(4);
+  analyze::Waits waits(model, launch.launch);
+  for (const StandstillGroup& group : std::span(launch.groups).first(shown)) {
+    text += WaitsText(model, group, waits);
+  }
   if (shown < launch.groups.size()) {
     uint64_t warps = 0;
     for (const StandstillGroup& group : std::span(launch.groups).subspan(shown)) {
@@ -185,6 +240,19 @@ std::string LaunchText(const Loaded& loaded, const StandstillLaunch& launch) {
                         Counted(warps, "warp"), Count(launch.groups.size() - shown));
   }
   return text;
+}
+
+void WriteWaits(JsonWriter& json, const trace::Model& model, const GroupWaits& all) {
+  if (all.waiting == 0) return;
+  auto object = json.Object("wait");
+  json.Member("event", model.DeclarationName(all.first->declaration));
+  {
+    auto partners = json.Array("partners");
+    for (const uint32_t row : all.first->partners) json.Value(model.DeclarationName(row));
+  }
+  json.Member("warps", all.waiting);
+  json.Member("warps_without_partner", all.without_partner);
+  json.Member("warps_lossy", all.lossy);
 }
 
 }  // namespace
@@ -214,6 +282,7 @@ void WriteStandstill(JsonWriter& json, const trace::Model& model) {
     json.Member("warps_running", launch.running);
     json.Member("warps_ended", launch.ended);
     json.Member("warps_not_seen", launch.not_seen);
+    analyze::Waits waits(model, launch.launch);
     auto groups = json.Array("groups");
     for (const StandstillGroup& group : launch.groups) {
       auto entry = json.Object();
@@ -225,6 +294,7 @@ void WriteStandstill(JsonWriter& json, const trace::Model& model) {
       json.Member("last_event", LastEvent(model, group));
       json.Member("silent_ns_min", launch.newest_ns - group.last_ns);
       json.Member("silent_ns_max", launch.newest_ns - group.first_ns);
+      WriteWaits(json, model, WaitsOf(group, waits));
       auto warps = json.Array("warps");
       for (size_t i = 0; i < group.warps.size(); ++i) {
         const uint32_t row = group.warps[i];

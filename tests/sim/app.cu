@@ -46,16 +46,20 @@ extern "C" __global__ void Deadlock(int*) {
     iket::range tile{"tile"_ev, k};
     if (threadIdx.x < 32) {
       iket::range load{"load"_ev};
-      iket::mark("wait for room"_ev, k);
+      iket::mark("wait room"_ev, k);
       while (k > given_back) {
       }
+      iket::mark("arrive data"_ev, k);
       full = k + 1;
     } else {
       iket::range multiply{"multiply"_ev};
-      iket::mark("wait for data"_ev, k);
+      iket::mark("wait data"_ev, k);
       while (full <= k) {
       }
-      if (k != 3) given_back = given_back + 1;
+      if (k != 3) {
+        iket::mark("arrive room"_ev, k + 1);
+        given_back = given_back + 1;
+      }
     }
     __syncwarp();
   }

@@ -154,10 +154,15 @@ class Live(unittest.TestCase):
         self.assertEqual(
             states,
             {
-                "wait for room": (["tile", "load"], [(0, 0, "4"), (1, 0, "4")]),
-                "wait for data": (["tile", "multiply"], [(0, 1, "4"), (1, 1, "4")]),
+                "wait room": (["tile", "load"], [(0, 0, "4"), (1, 0, "4")]),
+                "wait data": (["tile", "multiply"], [(0, 1, "4"), (1, 1, "4")]),
             },
         )
+        waits = {group["wait"]["event"]: (group["wait"]["partners"], group["wait"]["warps"],
+                                          group["wait"]["warps_without_partner"]) for group in launch["groups"]}
+        self.assertEqual(waits, {"wait room": (["arrive room"], 2, 2), "wait data": (["arrive data"], 2, 2)})
+        text = self.iket("report", capture).stdout
+        self.assertIn("wait room: 2 of 2 warps without a partner, arrive room came less often than they wait\n", text)
 
     def test_what_ends_is_no_hang(self):
         code, _, err = self.profile("sh", "-c", f"'{APP}' '{MARKED}' Work; sleep 2", options=("--hang", "0.2"))
