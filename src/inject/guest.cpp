@@ -15,6 +15,7 @@
 
 #include "inject/driver.h"
 #include "inject/host_marks.h"
+#include "inject/own_process.h"
 #include "inject/say.h"
 #include "inject/settings.h"
 #include "session/control.h"
@@ -114,7 +115,7 @@ Result<Room> ChooseLayout() {
 
 Guest* Guest::Existing() noexcept {
   Guest* guest = g_guest.load(std::memory_order_acquire);
-  return guest != nullptr && guest->pid_ == getpid() ? guest : nullptr;
+  return guest != nullptr && IsOwnProcess() ? guest : nullptr;
 }
 
 bool Guest::MayTrace() noexcept {
@@ -147,8 +148,7 @@ Guest* Guest::Get() noexcept {
 bool Guest::Open() {
   if (!Real().usable) {
     Say("this NVIDIA driver lacks functions that tracing needs (525 or later has them); this "
-        "process "
-        "is not traced");
+        "process is not traced");
     return false;
   }
   const auto room = ChooseLayout();
@@ -159,6 +159,7 @@ bool Guest::Open() {
   layout_ = room->layout;
   memory_bytes_ = room->memory_bytes;
   in_flight_ = Setting(session::kEnvFlight) == "1";
+  if (!IsOwnProcess()) return false;  // from now on, this one
   pid_ = getpid();
   if (!OpenFolder() || !OpenAccount()) return false;
   auto log =
