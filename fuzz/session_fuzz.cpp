@@ -90,9 +90,13 @@ void ReceiveMessages(Bytes bytes) {
     Require(sendmsg(ends[0], &header, MSG_NOSIGNAL) >= 0);
     const auto message = session::ReceiveUntrusted(ends[1]);
     if (message) {
-      Require(descriptors == 2 && message->table >= 0 && message->rings >= 0);
-      close(message->table);
-      close(message->rings);
+      if (const auto* const memory = std::get_if<session::RingMemory>(&*message)) {
+        Require(descriptors == 2 && memory->table >= 0 && memory->rings >= 0);
+        close(memory->table);
+        close(memory->rings);
+      } else {
+        Require(descriptors == 0);
+      }
     }
   }
   const int still_free = dup(ends[0]);

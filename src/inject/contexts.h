@@ -50,6 +50,7 @@ void PointImages() noexcept;
 // Error: kSystem, of the first context that could not be read.
 struct ReadingWish {
   bool wait = false;    // until all kernels have ended; else those that run are read as they are
+  bool quiet = false;   // none runs
   bool follow = false;  // from now on, ring_reading.h
 };
 Result<void> ReadAllRings(const ReadingWish& wish, const RingReading::Append& append) noexcept;

@@ -54,6 +54,7 @@ RealDriver LoadReal() noexcept {
   find(real.MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2");
   find(real.StreamCreate, "cuStreamCreate");
   find(real.StreamDestroy, "cuStreamDestroy_v2");
+  find(real.StreamQuery, "cuStreamQuery");
   find(real.StreamSynchronize, "cuStreamSynchronize");
   find(real.ExchangeCaptureMode, "cuThreadExchangeStreamCaptureMode");
   find(real.ModuleGetGlobal, "cuModuleGetGlobal_v2");

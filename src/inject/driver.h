@@ -49,6 +49,7 @@ struct RealDriver {
   decltype(&::cuMemcpyDtoHAsync_v2) MemcpyDtoHAsync;
   decltype(&::cuStreamCreate) StreamCreate;
   decltype(&::cuStreamDestroy_v2) StreamDestroy;
+  decltype(&::cuStreamQuery) StreamQuery;
   decltype(&::cuStreamSynchronize) StreamSynchronize;
   decltype(&::cuThreadExchangeStreamCaptureMode) ExchangeCaptureMode;
   decltype(&::cuModuleGetGlobal_v2) ModuleGetGlobal;

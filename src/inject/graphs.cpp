@@ -253,12 +253,18 @@ void GraphNodeEnabled(CUgraphExec handle, CUgraphNode node, bool enabled) noexce
 Launching BeforeGraphLaunch(CUgraphExec handle, CUstream stream) noexcept {
   const Arming arming = ArmCurrentContext();
   if (arming.result != CUDA_SUCCESS) return {.result = arming.result};
-  if (g_known.load(std::memory_order_acquire) == 0) return {};
+  if (g_known.load(std::memory_order_acquire) == 0) {
+    NoteUnloggedLaunch();
+    return {};
+  }
   uint32_t number = 0;
   {
     const std::lock_guard lock(g_mutex);
     const auto known = KnownExecs().find(handle);
-    if (known == KnownExecs().end()) return {};
+    if (known == KnownExecs().end()) {
+      NoteUnloggedLaunch();
+      return {};
+    }
     number = known->second.number;
   }
   Launching launching;

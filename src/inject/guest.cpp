@@ -159,6 +159,7 @@ bool Guest::Open() {
   layout_ = room->layout;
   memory_bytes_ = room->memory_bytes;
   in_flight_ = Setting(session::kEnvFlight) == "1";
+  is_streamed_ = Setting(session::kEnvStream) == "1";
   if (!IsOwnProcess()) return false;  // from now on, this one
   pid_ = getpid();
   if (!OpenFolder() || !OpenAccount()) return false;
@@ -296,11 +297,13 @@ bool Guest::Share(const session::RingMemory& memory) noexcept {
   }
 }
 
-void Guest::SayEnding() noexcept {
+void Guest::SayFarewell(std::optional<uint64_t> launches) noexcept {
   try {
     const std::lock_guard lock(socket_mutex_);
     if (const int socket = socket_.get(); socket >= 0) {
-      static_cast<void>(session::SendEnding(socket));  // it does without
+      const session::Farewell farewell{
+          .pid = number_, .rings_read = launches.has_value(), .launches = launches.value_or(0)};
+      static_cast<void>(session::Send(socket, farewell));  // it does without
     }
   } catch (...) {
     return;  // and so it does here
@@ -332,6 +335,7 @@ bool Guest::HasSupervisor() noexcept {
 std::optional<std::string> Guest::Ask(std::string_view request) noexcept {
   try {
     if (!HasSupervisor()) return std::nullopt;
+    if (request == session::kFlushRequest) is_streamed_ = true;
     const auto answer =
         session::Ask(session::ControlPath(socket_path_), fmt::format("{}{}", request, number_));
     if (answer) return *answer;

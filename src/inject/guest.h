@@ -5,6 +5,7 @@
 // first failure to write the account the process goes on untraced, said in one line.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -58,8 +59,11 @@ class Guest {
 
   // Hands ring memory to the supervisor; false when there is none or it does not answer.
   bool Share(const session::RingMemory& memory) noexcept;
-  // Tells the supervisor, if there is one, that this process is about to end.
-  void SayEnding() noexcept;
+  // Tells the supervisor, if there is one, that this process is about to end. `launches`: its rings
+  // have been read into the account when all of so many launches had ended.
+  void SayFarewell(std::optional<uint64_t> launches) noexcept;
+  // The supervisor reads rings of this process while kernels run, and has to read the rest.
+  bool is_streamed() const { return is_streamed_.load(std::memory_order_relaxed); }
   // True while somebody is there who finishes the capture with the rings that were shared. That
   // does not depend on the connection, which the program may have closed: it is made again.
   bool HasSupervisor() noexcept;
@@ -104,6 +108,7 @@ class Guest {
   ring::Layout layout_;
   uint64_t memory_bytes_ = 0;
   bool in_flight_ = false;
+  std::atomic<bool> is_streamed_{false};
   std::optional<capture::Writer> writer_;
   std::optional<session::LaunchLog> launch_log_;
   std::mutex socket_mutex_;

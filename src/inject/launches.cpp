@@ -31,6 +31,7 @@ constexpr uint32_t kMostWithPlain = kSlots / 4, kMost = kSlots / 2;
 std::atomic<uint32_t> g_unloads{0};
 
 std::atomic<bool> g_captures{false};
+std::atomic<bool> g_elsewhere{false};  // a launch was not in a legacy default stream, or not logged
 
 uint32_t PlainNow() { return kPlain | g_unloads.load(std::memory_order_acquire) % (kPlain - 1); }
 
@@ -70,6 +71,10 @@ bool Store(const void* handle, uint32_t number, uint32_t most) noexcept {
   }
 }
 
+void NoteStream(CUstream stream) noexcept {
+  if (stream != nullptr && stream != CU_STREAM_LEGACY) NoteUnloggedLaunch();
+}
+
 // True if what goes into the stream is captured into a graph and does not run.
 bool IsCapturing(CUstream stream) noexcept {
   if (!g_captures.load(std::memory_order_acquire)) return false;
@@ -97,6 +102,12 @@ void RememberAs(const void* handle, const void* known) noexcept {
   } else if (number < kPlain) {
     RememberKernel(handle, number);
   }
+}
+
+bool OnlyLegacyStream() noexcept { return !g_elsewhere.load(std::memory_order_acquire); }
+
+void NoteUnloggedLaunch() noexcept {
+  if (!g_elsewhere.load(std::memory_order_relaxed)) g_elsewhere.store(true);
 }
 
 void CaptureBegins() noexcept { g_captures.store(true, std::memory_order_release); }
@@ -145,7 +156,10 @@ Launching BeforeLaunch(const void* handle, const LaunchShape& shape) noexcept {
   if (number == PlainNow()) return {};
   // Also of what is not known: it may be a traced kernel by a handle that no hook has seen.
   const Arming arming = ArmCurrentContext();
-  if (number >= kPlain) return {};
+  if (number >= kPlain) {
+    NoteUnloggedLaunch();
+    return {};
+  }
   if (arming.result != CUDA_SUCCESS) {
     if (arming.result == CUDA_ERROR_OUT_OF_MEMORY) {
       Say("a launch fails with CUDA_ERROR_OUT_OF_MEMORY: its kernel records, and has nowhere to");
@@ -167,14 +181,15 @@ Launching BeforeLaunch(const void* handle, const LaunchShape& shape) noexcept {
 
 session::LaunchEntry* NewEntry(uint32_t context, CUstream stream, uint32_t flags,
                                Turn& turn) noexcept {
+  NoteStream(stream);
   const bool is_captured = IsCapturing(stream);
   turn = CountLaunch(is_captured);
   Guest* guest = Guest::Existing();
-  if (guest == nullptr || guest->launch_log() == nullptr) return nullptr;
+  if (guest == nullptr || guest->launch_log() == nullptr) return NoteUnloggedLaunch(), nullptr;
   if (is_captured) flags |= session::kLaunchCaptured;
   if (!turn.recorded) flags |= session::kLaunchLeftOut;
   session::LaunchEntry* entry = guest->launch_log()->Append();
-  if (entry == nullptr) return nullptr;
+  if (entry == nullptr) return NoteUnloggedLaunch(), nullptr;
   entry->context = context;
   entry->flags = flags;
   entry->stream = reinterpret_cast<uintptr_t>(stream);

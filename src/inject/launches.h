@@ -30,6 +30,12 @@ void RememberAs(const void* handle, const void* known) noexcept;
 // A stream is about to be captured: from now on each launch is asked whether it runs.
 void CaptureBegins() noexcept;
 
+// True if all launches of traced kernels so far were in the legacy default stream of their context,
+// and are in the launch log.
+bool OnlyLegacyStream() noexcept;
+// A launch that may be of a traced kernel, but is not in the log.
+void NoteUnloggedLaunch() noexcept;
+
 // True if `handle` is a traced kernel.
 bool LookUpKernel(const void* handle, uint32_t* number) noexcept;
 

@@ -15,8 +15,6 @@ namespace {
 
 constexpr uint32_t kMagic = 0x32676d69;  // "img2"
 
-constexpr uint32_t kEnding = 0x31646e65;  // "end1": a packet of nothing else
-
 struct Packet {
   uint32_t magic;
   uint32_t pid;
@@ -26,6 +24,16 @@ struct Packet {
   uint32_t in_host;
   uint8_t uuid[16];
 };
+
+struct FarewellPacket {
+  uint32_t magic;
+  uint32_t pid;
+  uint32_t rings_read;
+  uint32_t reserved;
+  uint64_t launches;
+};
+constexpr uint32_t kFarewell = 0x32646e65;  // "end2"
+static_assert(sizeof(FarewellPacket) < sizeof(Packet));
 
 constexpr size_t kDescriptors = 2;
 
@@ -76,15 +84,20 @@ Result<void> Send(int socket, const RingMemory& message) {
   return {};
 }
 
-Result<void> SendEnding(int socket) {
-  if (Retry([&] { return send(socket, &kEnding, sizeof kEnding, MSG_NOSIGNAL | MSG_DONTWAIT); }) ==
-      sizeof kEnding) {
+Result<void> Send(int socket, const Farewell& message) {
+  const FarewellPacket packet{.magic = kFarewell,
+                              .pid = message.pid,
+                              .rings_read = message.rings_read ? 1u : 0u,
+                              .reserved = 0,
+                              .launches = message.launches};
+  if (Retry([&] { return send(socket, &packet, sizeof packet, MSG_NOSIGNAL | MSG_DONTWAIT); }) ==
+      sizeof packet) {
     return {};
   }
   return Fail(ErrorKind::kSystem, "the supervisor does not answer: {}", std::strerror(errno));
 }
 
-Result<RingMemory> ReceiveUntrusted(int socket) {
+Result<Message> ReceiveUntrusted(int socket) {
   Packet packet{};
   iovec part{&packet, sizeof packet};
   // Room for more than we expect, so that a hostile packet cannot leave descriptors unseen.
@@ -109,8 +122,11 @@ Result<RingMemory> ReceiveUntrusted(int socket) {
   }
   // Also a packet that was longer, of which only the beginning was received.
   const bool cut = (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
-  if (received == sizeof kEnding && packet.magic == kEnding && !cut && count == 0) {
-    return Fail(ErrorKind::kNothing, "the process is about to end");
+  if (received == sizeof(FarewellPacket) && packet.magic == kFarewell && !cut && count == 0) {
+    FarewellPacket farewell{};
+    std::memcpy(&farewell, &packet, sizeof farewell);
+    return Farewell{
+        .pid = farewell.pid, .rings_read = farewell.rings_read != 0, .launches = farewell.launches};
   }
   if (received != static_cast<ssize_t>(sizeof packet) || packet.magic != kMagic || cut ||
       count != kDescriptors) {

@@ -2,7 +2,9 @@
 // each).
 //
 // There are two messages: "this context has rings, here is their memory", and "this process is
-// about to end", so that who reads the rings can make ready meanwhile. Everything else the guest
+// about to end", so that who reads the rings can make ready meanwhile, or need not: where nothing
+// runs any more the guest has read them itself, which saves the supervisor a CUDA context of its
+// own. Everything else the guest
 // writes into its own capture file. The two file descriptors are shareable handles of device memory
 // (cuMemExportToShareableHandle): the supervisor holds them, so that the rings outlive the guest.
 #pragma once
@@ -12,6 +14,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <variant>
 
 #include "base/error.h"
 
@@ -21,7 +24,8 @@ namespace iket::session {
 inline constexpr char kEnvSocket[] = "IKET_SOCKET";  // path of the supervisor's socket
 inline constexpr char kEnvOutput[] = "IKET_OUTPUT";  // folder of the capture files
 inline constexpr char kEnvRingBytes[] = "IKET_RING_BYTES";
-inline constexpr char kEnvFlight[] = "IKET_FLIGHT";             // "1": rings in the host's memory
+inline constexpr char kEnvFlight[] = "IKET_FLIGHT";  // "1": rings in the host's memory
+inline constexpr char kEnvStream[] = "IKET_STREAM";  // "1": rings are read while kernels run
 inline constexpr char kEnvMemoryBytes[] = "IKET_MEMORY_BYTES";  // the most that rings may take
 
 struct RingMemory {
@@ -36,11 +40,23 @@ struct RingMemory {
   int rings = -1;
 };
 
+// A process is about to end.
+struct Farewell {
+  uint32_t pid = 0;  // NumberOf()
+  // Its rings are in its account, all of them, as they were when its launch log had so many entries
+  // and nothing of that ran any more.
+  bool rings_read = false;
+  uint64_t launches = 0;
+
+  bool operator==(const Farewell&) const = default;
+};
+
+using Message = std::variant<RingMemory, Farewell>;
+
 // A closed connection or a packet that is no message is an error (kSystem, kBadInput).
 Result<void> Send(int socket, const RingMemory& message);
-// kNothing: the other side is about to end.
-Result<RingMemory> ReceiveUntrusted(int socket);
-Result<void> SendEnding(int socket);
+Result<void> Send(int socket, const Farewell& message);
+Result<Message> ReceiveUntrusted(int socket);
 
 // Connects to a supervisor / listens as one. The descriptor is close-on-exec.
 Result<int> Connect(const std::string& path);

@@ -74,14 +74,7 @@ bool Guests::Receive(int descriptor) {
   if (descriptor == found->socket) {
     auto message = session::ReceiveUntrusted(descriptor);
     if (message) {
-      contexts_.push_back(*message);
-      if (std::ranges::find(found->pids, message->pid) == found->pids.end()) {
-        found->pids.push_back(message->pid);
-      }
-      return true;
-    }
-    if (message.error().kind == ErrorKind::kNothing) {
-      std::ranges::copy(found->pids, std::back_inserter(ending_));
+      Take(*message, *found);
       return true;
     }
     if (message.error().kind != ErrorKind::kSystem) {
@@ -97,6 +90,21 @@ bool Guests::Receive(int descriptor) {
   Close(*found);
   connections_.erase(found);
   return true;
+}
+
+void Guests::Take(const session::Message& message, Connection& from) {
+  if (const auto* const farewell = std::get_if<session::Farewell>(&message)) {
+    // Nobody speaks for others.
+    if (std::ranges::find(from.pids, farewell->pid) != from.pids.end()) {
+      farewells_.push_back(*farewell);
+    }
+    return;
+  }
+  const auto& memory = std::get<session::RingMemory>(message);
+  contexts_.push_back(memory);
+  if (std::ranges::find(from.pids, memory.pid) == from.pids.end()) {
+    from.pids.push_back(memory.pid);
+  }
 }
 
 std::vector<session::RingMemory> Guests::ContextsOf(uint32_t pid) const {

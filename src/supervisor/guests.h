@@ -31,8 +31,8 @@ class Guests {
 
   // Processes that have handed something over and ended since the last call.
   std::vector<uint32_t> TakeEnded() { return std::exchange(ended_, {}); }
-  // Processes that have said since the last call that they are about to end.
-  std::vector<uint32_t> TakeEnding() { return std::exchange(ending_, {}); }
+  // What processes have said since the last call that are about to end.
+  std::vector<session::Farewell> TakeFarewells() { return std::exchange(farewells_, {}); }
   // Closes what such a process left: its descriptors keep device memory.
   void Forget(uint32_t pid);
 
@@ -48,11 +48,13 @@ class Guests {
   explicit Guests(int listener) : listener_(listener) {}
   bool Accept();
   void Close(Connection& connection);
+  void Take(const session::Message& message, Connection& from);
 
   int listener_ = -1;
   std::vector<Connection> connections_;
   std::vector<session::RingMemory> contexts_;
-  std::vector<uint32_t> ended_, ending_;
+  std::vector<uint32_t> ended_;
+  std::vector<session::Farewell> farewells_;
   uint64_t refused_ = 0;
 };
 

@@ -31,6 +31,7 @@ namespace fs = std::filesystem;
   setenv(session::kEnvOutput, fs::absolute(options.output_folder).c_str(), 1);
   setenv(session::kEnvRingBytes, fmt::format("{}", options.ring_bytes).c_str(), 1);
   setenv(session::kEnvFlight, options.flight ? "1" : "0", 1);
+  setenv(session::kEnvStream, options.stream ? "1" : "0", 1);
   unsetenv(session::kEnvMemoryBytes);
   if (options.memory_bytes != 0) {
     setenv(session::kEnvMemoryBytes, fmt::format("{}", options.memory_bytes).c_str(), 1);

@@ -176,9 +176,9 @@ std::string NotRead(const session::RingMemory& memory, const std::string& why) {
                      why);
 }
 
-Result<void> AppendRings(RingWindow& window, bool live, capture::Writer& writer) {
+Result<void> AppendRings(RingWindow& window, bool live, uint64_t moment, capture::Writer& writer) {
   const capture::RingMoment when{
-      .context = window.context(), .live = live, .number = 0, .begin_ns = session::NowNs()};
+      .context = window.context(), .live = live, .number = moment, .begin_ns = session::NowNs()};
   std::vector<session::SmRings> memory;
   auto done = session::ReadRings(window.layout(), window.Copy(), [&memory](session::SmRings read) {
     memory.push_back(std::move(read));

@@ -97,7 +97,8 @@ class RingWindows {
 // Says so of a context, as a sentence.
 std::string NotRead(const session::RingMemory& memory, const std::string& why);
 
-// Appends all used rings of one window, as one moment. `live`: the guest may still be writing.
-Result<void> AppendRings(RingWindow& window, bool live, capture::Writer& writer);
+// Appends all used rings of one window, as the moment of this number. `live`: the guest may still
+// be writing.
+Result<void> AppendRings(RingWindow& window, bool live, uint64_t moment, capture::Writer& writer);
 
 }  // namespace iket::supervisor

@@ -20,6 +20,7 @@
 
 #include "session/control.h"
 #include "session/finish.h"
+#include "session/launch_log.h"
 #include "session/message.h"
 #include "supervisor/command.h"
 #include "supervisor/drain.h"
@@ -83,8 +84,8 @@ class Supervision {
 
   Result<Outcome> Run(pid_t child, const SignalGuard& signals) {
     child_ = child;
-    // While the program does the same.
-    windows_.OpenSoon();
+    // While the program does the same, where the driver will be needed before it ends.
+    if (options_.stream || hang_) windows_.OpenSoon();
     const int ended = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
     if (ended < 0) return Fail(ErrorKind::kSystem, "pidfd_open: {}", std::strerror(errno));
     for (bool over = false; !over;) {
@@ -105,12 +106,7 @@ class Supervision {
         }
         control_.Serve([this](std::string_view request) { return Answer(request); });
       }
-      // The window of such a process is opened while it ends: the driver takes its time for both.
-      for (const uint32_t pid : guests_.TakeEnding()) {
-        for (const RingMemory& memory : guests_.ContextsOf(pid)) {
-          static_cast<void>(windows_.Find(memory));  // why not is said when it is read
-        }
-      }
+      TakeFarewells();
       const std::vector<uint32_t> gone = guests_.TakeEnded();
       for (const uint32_t pid : gone) {
         // Of the program itself, how it ended is asked first.
@@ -122,6 +118,7 @@ class Supervision {
     close(ended);
     while (Serve({}, std::chrono::milliseconds(0), {})) {
     }
+    TakeFarewells();
     int status = 0;
     waitpid(child, &status, 0);
     signals.ForgetChild();
@@ -179,6 +176,28 @@ class Supervision {
         std::clamp<Clock::duration>(kIdleShare * (end - begin), kPause, kLongestPause);
     pause_ = news.records == 0 ? std::min(2 * pause_, longest) : kPause;
     next_drain_ = news.fullest > kHurry ? end : end + pause_;
+  }
+
+  void TakeFarewells() {
+    for (const session::Farewell& farewell : guests_.TakeFarewells()) {
+      if (farewell.rings_read) {
+        read_.insert_or_assign(farewell.pid, farewell.launches);
+        continue;
+      }
+      // The window of such a process is opened while it ends: the driver takes its time for both.
+      for (const RingMemory& memory : guests_.ContextsOf(farewell.pid)) {
+        static_cast<void>(windows_.Find(memory));  // why not is said when it is read
+      }
+    }
+  }
+
+  // The process has read its rings when all that it launched had ended, and launched nothing since.
+  bool HasReadItself(uint32_t pid) const {
+    const auto found = read_.find(pid);
+    if (found == read_.end()) return false;
+    const auto log = session::LaunchLog::Open(
+        session::SessionPath(options_.output_folder, pid, session::kSuffixLaunches));
+    return log && log->next_sequence() == found->second;
   }
 
   void LookForHangs() {
@@ -280,9 +299,11 @@ class Supervision {
   // The rings of all contexts of one guest. What cannot be read is a note, not an error.
   Result<void> AppendAll(uint32_t pid, bool live, capture::Writer& writer) {
     Result<void> result;
+    // Behind what it has read itself.
+    const uint64_t moment = read_.contains(pid) ? 1 : 0;
     for (const RingMemory& memory : guests_.ContextsOf(pid)) {
       auto window = windows_.Find(memory);
-      auto done = window ? AppendRings(**window, live, writer)
+      auto done = window ? AppendRings(**window, live, moment, writer)
                          : Result<void>(tl::unexpected(window.error()));
       if (done) continue;
       Warn(NotRead(memory, done.error().message));
@@ -303,8 +324,9 @@ class Supervision {
     std::optional<capture::Writer> begun;
     const bool is_begun = options_.stream || flushed_.erase(pid) != 0;
     if (is_begun) begun = drain_->Finish(pid, guests_.ContextsOf(pid), live);
+    const bool is_read = is_begun || HasReadItself(pid);
     const auto append = [&](capture::Writer& writer) {
-      return is_begun ? Result<void>() : AppendAll(pid, live, writer);
+      return is_read ? Result<void>() : AppendAll(pid, live, writer);
     };
     const auto finished =
         session::FinishCapture(options_.output_folder, pid, ending, append, std::move(begun));
@@ -366,8 +388,9 @@ class Supervision {
   Guests guests_;
   session::ControlSocket control_;
   RingWindows windows_;
-  std::optional<Drain> drain_;  // with options_.stream, or once somebody has asked to flush
-  std::set<uint32_t> flushed_;  // sessions whose rings go through it without options_.stream
+  std::optional<Drain> drain_;         // with options_.stream, or once somebody has asked to flush
+  std::set<uint32_t> flushed_;         // sessions whose rings go through it without options_.stream
+  std::map<uint32_t, uint64_t> read_;  // sessions that read their rings themselves; launches then
   std::optional<HangWatch> hang_;
   Clock::time_point next_drain_, next_look_;
   Clock::duration pause_ = kPause;

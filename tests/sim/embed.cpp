@@ -12,6 +12,10 @@
 //   take say                           by the driver's own: the patched image is loaded and bound;
 //                                      its next launch is announced
 //   original                           by the driver's own, the image as it is
+//   context                            one, without code
+//   later                              a launch when the program ends, behind whatever exit
+//   handlers
+//                                      are registered from now on
 //   sync start stop mark=TEXT flush snapshot attached    iket/session.h and the driver
 //   write=PATH                         the capture
 //
@@ -20,6 +24,7 @@
 #include <iket/embed.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -120,7 +125,11 @@ bool Do(const char* library, const char* image, const std::string& word) {
   if (word == "say") return g_announced = true;
   if (word == "launch") return Launch(g_work);
   if (word == "many") return Launch(g_many);
+  if (word == "context") return MakeContext();
   if (word == "unload") return Unload();
+  if (word == "later") {
+    return std::atexit([] { static_cast<void>(Launch(g_work) && GOOD(cuCtxSynchronize())); }) == 0;
+  }
   if (word == "destroy") {
     g_context = nullptr;
     return GOOD(IKET_EMBED(cuDevicePrimaryCtxReset)(0));

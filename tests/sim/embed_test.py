@@ -199,6 +199,15 @@ class Embed(unittest.TestCase):
             self.assert_holds(final, 2)
             self.assertFalse(os.path.exists(self.path("other")))
 
+    def test_what_is_launched_behind_the_collectors_last_word(self):
+        # Rings are read in the program when it ends; the supervisor sees that there was more, and reads them again.
+        for words, launches in ((("load", "launch", "sync"), 1), (("context", "later", "load", "launch", "sync"), 2)):
+            done = self.start(IKET, "profile", "--device", DEVICE, "--export", "none", "-o", self.path("out"), "--",
+                              PROGRAM, COLLECTOR, IMAGE, *words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            (final,) = glob.glob(self.path("out/*.iketcap"))
+            self.assert_holds(final, launches)
+
     def test_python(self):
         def run(image, options="{}"):
             return self.start("python3", "-c", PYTHON, image, "a.iketcap", options, PYTHONPATH=FRAMEWORKS,
