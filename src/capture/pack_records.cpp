@@ -140,8 +140,8 @@ void RecordPacker::AddPortable(std::span<const Record> records) {
 }
 
 #if defined(__x86_64__)
-// The same, the four words side by side, and without a branch: which records come as foretold
-// cannot be foretold by the processor.
+// The same, the four words side by side, and without a branch on what the processor cannot foresee:
+// how far a record is from what was foretold.
 __attribute__((target("avx"))) void RecordPacker::AddVectors(std::span<const Record> records) {
   const __m128i payload = _mm_setr_epi32(0, 0, -1, -1);
   const __m128i zero = _mm_setzero_si128();
@@ -161,8 +161,12 @@ __attribute__((target("avx"))) void RecordPacker::AddVectors(std::span<const Rec
     const uint32_t before = is_identity ? identity : base;
     identity = is_identity ? record.clock : identity;
     base = is_identity ? base : record.clock;
-    const uint32_t known = seen.last[1] == record.tag ? 1 : 0;
-    const uint32_t follows = model.next[history] == slot ? 1 : 0;
+    uint32_t how = model.next[history] == slot ? kForetold : kBySlot;
+    uint32_t name = slot;
+    if (seen.last[1] != record.tag) [[unlikely]] {
+      how = kNew;
+      name = record.tag;
+    }
     model.next[history] = static_cast<uint8_t>(slot);
     history = HistoryWith(history, slot);
 
@@ -185,13 +189,13 @@ __attribute__((target("avx"))) void RecordPacker::AddVectors(std::span<const Rec
     // The classes of words 0, 2 and 3 to where a tag has them; word 1's falls out at the bottom.
     constexpr uint32_t kGather =
         1u << (24 + kClockShift) | 1u << (8 + kLowShift) | 1u << kHighShift;
-    const uint32_t how = known != 0 ? kBySlot - follows : kNew;
     const uint32_t tag = how << kKnownShift | (classes * kGather) >> 24;
     const auto clock = static_cast<uint32_t>(_mm_cvtsi128_si32(folded));
-    const bool is_short = ((tag & ~(3u << kClockShift)) | clock / kShortClocks) == 0;
-    const uint32_t stored = is_short ? kShort | clock : tag;
+    const uint32_t not_short = (tag & (0xff ^ 3u << kClockShift)) | clock / kShortClocks;
+    // A conditional move: both compilers see to it, and nobody can foresee it.
+    const uint32_t stored = not_short == 0 ? kShort | clock : tag;
     *tags++ = static_cast<std::byte>(stored);
-    folded = _mm_insert_epi32(folded, static_cast<int>(known != 0 ? slot : record.tag), 1);
+    folded = _mm_insert_epi32(folded, static_cast<int>(name), 1);
     const auto* const from = reinterpret_cast<const __m128i*>(kLayouts.from[stored].data());
     _mm_storeu_si128(reinterpret_cast<__m128i*>(values),
                      _mm_shuffle_epi8(folded, _mm_load_si128(from)));

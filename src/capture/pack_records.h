@@ -6,8 +6,9 @@
 // were; nothing here knows what they mean, but that an identity has no clock. What was seen of one
 // row of a chunk is remembered in the next: rings of one SM tell of the same kernel.
 //
-// Costs, measured (bench/pack_bench.cpp): 3 ns a record with AVX, 6 ns without; memory 9 KB. The
-// time does not depend on what the records are. Private to the room.
+// Costs, on a core that others use too (bench/pack_bench.cpp): to pack 3 ns a record with AVX,
+// whatever the records are, and 6 to 20 ns without; to unpack 4 to 6 ns; 9 KB of memory. Private to
+// the room.
 #pragma once
 
 #include <array>

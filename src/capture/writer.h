@@ -37,7 +37,7 @@ namespace iket::capture {
 struct WriterOptions {
   int compression_level = 1;             // libdeflate's 1..12; 0 stores everything raw
   size_t chunk_bytes = size_t{4} << 20;  // raw size at which tables and rings start a new chunk
-  bool shared = false;  // rings are appended by several threads at once; nothing is compressed
+  bool shared = false;  // rings are appended by several threads at once; nothing is deflated
   // Rings are packed in place of being compressed: for who has to write very many of them.
   bool pack_rings = false;
 };
