@@ -267,7 +267,7 @@ struct RingContents {
   ring::RingHeader header{};
 };
 
-// One ring (or a piece of a large one) as read from a file; spans into the inflated chunk.
+// One ring (or a piece of a large one) as read from a file; spans into the unpacked chunk.
 struct RingRow {
   uint32_t ring = 0;
   uint64_t written = 0;

@@ -5,6 +5,8 @@
 
 #include <limits>
 
+#include "capture/pack_records.h"
+
 namespace iket::capture {
 
 std::optional<Payload> Payload::Of(const ChunkRef& chunk) {
@@ -19,24 +21,54 @@ std::optional<Payload> Payload::Of(const ChunkRef& chunk) {
     payload.owned_ = std::make_unique_for_overwrite<std::byte[]>(stored.size());
     std::memcpy(payload.owned_.get(), stored.data(), stored.size());
   } else {
-    if (raw_bytes > stored.size() * wire::kMaxInflation + wire::kInflationSlack) {
-      return std::nullopt;
-    }
-    payload.owned_ = std::make_unique_for_overwrite<std::byte[]>(raw_bytes);
-    const std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)>
-        decompressor(libdeflate_alloc_decompressor(), &libdeflate_free_decompressor);
-    if (decompressor == nullptr) return std::nullopt;
-    size_t stored_used = 0;
-    size_t raw_made = 0;
-    const libdeflate_result result =
-        libdeflate_zlib_decompress_ex(decompressor.get(), stored.data(), stored.size(),
-                                      payload.owned_.get(), raw_bytes, &stored_used, &raw_made);
-    if (result != LIBDEFLATE_SUCCESS || stored_used != stored.size() || raw_made != raw_bytes) {
-      return std::nullopt;
-    }
+    const bool made = chunk.header.codec == wire::kPackedRecords
+                          ? payload.Unpack(stored, raw_bytes)
+                          : payload.Inflate(stored, raw_bytes);
+    if (!made) return std::nullopt;
   }
   payload.bytes_ = UntrustedBytes(payload.owned_.get(), raw_bytes);
   return payload;
+}
+
+bool Payload::Inflate(UntrustedBytes stored, uint64_t raw_bytes) {
+  if (raw_bytes > stored.size() * wire::kMaxInflation + wire::kInflationSlack) return false;
+  owned_ = std::make_unique_for_overwrite<std::byte[]>(raw_bytes);
+  const std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)>
+      decompressor(libdeflate_alloc_decompressor(), &libdeflate_free_decompressor);
+  if (decompressor == nullptr) return false;
+  size_t stored_used = 0;
+  size_t raw_made = 0;
+  const libdeflate_result result =
+      libdeflate_zlib_decompress_ex(decompressor.get(), stored.data(), stored.size(), owned_.get(),
+                                    raw_bytes, &stored_used, &raw_made);
+  return result == LIBDEFLATE_SUCCESS && stored_used == stored.size() && raw_made == raw_bytes;
+}
+
+// Of a RING payload: head and table as they are, the records behind them packed.
+bool Payload::Unpack(UntrustedBytes stored, uint64_t raw_bytes) {
+  const auto table = TableView::Of(stored, sizeof(wire::RingHead), sizeof(wire::RingEntry));
+  if (!table) return false;
+  // No overflow: fewer than 2^32 rows of fewer than 2^32 records.
+  uint64_t records = 0;
+  for (size_t i = 0; i < table->row_count; ++i) {
+    records += table->rows.Read<wire::RingEntry>(i * table->row_bytes)->records;
+  }
+  const uint64_t table_bytes = stored.size() - table->data.size();
+  if (records > wire::kMaxRawBytes || raw_bytes != table_bytes + records * ring::kRecordBytes) {
+    return false;
+  }
+  auto unpacker = RecordUnpacker::Of(table->data, records);
+  if (!unpacker) return false;
+  owned_ = std::make_unique_for_overwrite<std::byte[]>(raw_bytes);
+  std::memcpy(owned_.get(), stored.data(), table_bytes);
+  // All sizes before this place are multiples of 8; records are plain words.
+  auto* to = reinterpret_cast<ring::Record*>(owned_.get() + table_bytes);
+  for (size_t i = 0; i < table->row_count; ++i) {
+    const auto count = table->rows.Read<wire::RingEntry>(i * table->row_bytes)->records;
+    if (!unpacker->TakeRow({to, count})) return false;
+    to += count;
+  }
+  return unpacker->AtEnd();
 }
 
 std::optional<TableView> TableView::Of(UntrustedBytes payload, uint64_t min_head_bytes,

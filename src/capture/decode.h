@@ -20,14 +20,17 @@
 
 namespace iket::capture {
 
-// The raw payload of a chunk: in place for codec 0, else inflated into memory of its own. Aligned
-// to at least 4 bytes either way. Nothing when the lengths break the rules or it does not inflate.
+// The raw payload of a chunk: in place for codec 0, else unpacked into memory of its own. Aligned
+// to at least 4 bytes either way. Nothing when the lengths break the rules or it does not unpack.
 class Payload {
  public:
   static std::optional<Payload> Of(const ChunkRef& chunk);
   UntrustedBytes bytes() const { return bytes_; }
 
  private:
+  bool Inflate(UntrustedBytes stored, uint64_t raw_bytes);
+  bool Unpack(UntrustedBytes stored, uint64_t raw_bytes);
+
   std::unique_ptr<std::byte[]> owned_;
   UntrustedBytes bytes_;
 };

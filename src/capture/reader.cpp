@@ -125,7 +125,8 @@ bool IsKnown(const wire::ChunkHeader& header) {
       wire::kStrings,      wire::kSession,     wire::kDevice,  wire::kImage,  wire::kKernel,
       wire::kKernelFilter, wire::kDeclaration, wire::kContext, wire::kLaunch, wire::kGraphNode,
       wire::kGraphLaunch,  wire::kRing,        wire::kCounter, wire::kNote,   wire::kDone};
-  return header.version == wire::kChunkVersion && header.codec <= wire::kZlib &&
+  const uint16_t newest_codec = header.kind == wire::kRing ? wire::kPackedRecords : wire::kZlib;
+  return header.version == wire::kChunkVersion && header.codec <= newest_codec &&
          std::ranges::find(kKinds, header.kind) != kKinds.end();
 }
 

@@ -1,11 +1,11 @@
 // reader.h: reads a capture file (docs/format.md) that nobody vouches for.
 //
 // Opening walks every chunk, checks its checksum, steps over damage and decodes all but the rings,
-// which are inflated one chunk at a time when they are walked. So memory is the facts plus one ring
+// which are unpacked one chunk at a time when they are walked. So memory is the facts plus one ring
 // chunk, however large the file is. Any bytes give a capture or an error, never a crash; what is
 // skipped is counted in `Damage`.
 //
-// Cost: opening is one CRC-32C pass over the file; a walk one inflate pass over the rings.
+// Cost: opening is one CRC-32C pass over the file; a walk unpacks the rings once.
 #pragma once
 
 #include <cstddef>

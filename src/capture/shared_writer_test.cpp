@@ -33,11 +33,13 @@ class SharedWriterTest : public testing::Test {
                 .string()) {}
   ~SharedWriterTest() override { std::filesystem::remove(path_); }
 
-  Result<Writer> Create() const {
+  Result<Writer> Create(bool pack = false) const {
     auto sink = MappedSink::Create(path_);
     if (!sink) return tl::unexpected(sink.error());
-    return Writer::Create(std::move(*sink), {.compression_level = 0, .shared = true});
+    return Writer::Create(std::move(*sink),
+                          {.compression_level = 0, .shared = true, .pack_rings = pack});
   }
+  void ExpectEveryRecordOnce(bool pack);
 
   const std::string path_;
 };
@@ -114,8 +116,8 @@ std::function<bool()> After(std::atomic<int>& calls, int most) {
   return [&calls, most] { return calls++ >= most; };
 }
 
-TEST_F(SharedWriterTest, EveryRecordIsThereOnce) {
-  Result<Writer> writer = Create();
+void SharedWriterTest::ExpectEveryRecordOnce(bool pack) {
+  Result<Writer> writer = Create(pack);
   ASSERT_TRUE(writer) << writer.error().message;
   std::atomic<int> calls = 0;
   // 200 MB: more than a window of the file.
@@ -135,6 +137,13 @@ TEST_F(SharedWriterTest, EveryRecordIsThereOnce) {
     all += expected;
   }
   EXPECT_GT(all * ring::kRecordBytes, uint64_t{150} << 20);
+}
+
+TEST_F(SharedWriterTest, EveryRecordIsThereOnce) { ExpectEveryRecordOnce(false); }
+
+TEST_F(SharedWriterTest, EveryRecordIsThereOnceWherePacked) {
+  ExpectEveryRecordOnce(true);
+  EXPECT_LT(std::filesystem::file_size(path_), uint64_t{50} << 20);
 }
 
 TEST_F(SharedWriterTest, ALimitIsSaidOnceAndCounted) {

@@ -26,7 +26,7 @@ inline constexpr uint64_t kMaxStringBytes = uint64_t{16} << 20;
 inline constexpr uint64_t kMaxInflation = 1032;  // deflate's own bound
 inline constexpr uint64_t kInflationSlack = 64;
 
-enum Codec : uint16_t { kRaw = 0, kZlib = 1 };
+enum Codec : uint16_t { kRaw = 0, kZlib = 1, kPackedRecords = 2 };
 
 struct FileHeader {
   std::array<char, 8> magic;

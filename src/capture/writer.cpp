@@ -11,6 +11,7 @@
 
 #include "base/checksum.h"
 #include "capture/encode.h"
+#include "capture/pack_records.h"
 #include "capture/wire.h"
 
 namespace iket::capture {
@@ -49,12 +50,19 @@ struct Writer::State {
   uint64_t file_bytes = 0;
   uint64_t chunks_lost = 0;
   uint64_t bytes_lost = 0;
+  // Room to pack records in, of threads that do not now. What is there is written before it is
+  // read.
+  std::vector<std::unique_ptr<std::vector<std::byte>>> rooms;
 
-  Result<void> WriteChunk(uint32_t kind, std::span<const Bytes> raw);
+  Result<void> WriteChunk(uint32_t kind, std::span<const Bytes> raw,
+                          std::span<const RingPiece> pieces = {});
   Result<void> WriteChunk(uint32_t kind, Bytes raw) {
     return WriteChunk(kind, std::span<const Bytes>(&raw, 1));
   }
   Result<void> Emit(uint32_t kind, std::span<const Bytes> raw);
+  Result<void> EmitPacked(std::span<const Bytes> raw, std::span<const RingPiece> pieces);
+  Result<void> EmitAs(wire::Codec codec, uint32_t kind, std::span<const Bytes> stored,
+                      size_t raw_bytes);
   Result<void> Append(std::vector<Bytes>& parts, wire::ChunkHeader header);
   Result<void> AppendAtItsPlace(std::vector<Bytes>& parts, wire::ChunkHeader header);
   void Number(wire::ChunkHeader& header, uint64_t bytes);
@@ -153,13 +161,49 @@ Result<void> Writer::State::AppendAtItsPlace(std::vector<Bytes>& parts, wire::Ch
 Result<void> Writer::State::Emit(uint32_t kind, std::span<const Bytes> raw) {
   const size_t raw_bytes = SizeOf(raw);
   const Bytes zlib = Compress(raw, raw_bytes);
-  const std::span<const Bytes> stored = zlib.empty() ? raw : std::span<const Bytes>(&zlib, 1);
-  const size_t stored_bytes = zlib.empty() ? raw_bytes : zlib.size();
+  if (zlib.empty()) return EmitAs(wire::kRaw, kind, raw, raw_bytes);
+  return EmitAs(wire::kZlib, kind, std::span<const Bytes>(&zlib, 1), raw_bytes);
+}
+
+// RING, of which `raw` begins with the table: packed if that gains anything.
+Result<void> Writer::State::EmitPacked(std::span<const Bytes> raw,
+                                       std::span<const RingPiece> pieces) {
+  const size_t raw_bytes = SizeOf(raw);
+  const size_t records = (raw_bytes - raw.front().size()) / sizeof(ring::Record);
+  std::unique_ptr<std::vector<std::byte>> room;
+  {
+    const auto lock = Lock();
+    if (!rooms.empty()) {
+      room = std::move(rooms.back());
+      rooms.pop_back();
+    }
+  }
+  if (room == nullptr) room = std::make_unique<std::vector<std::byte>>();
+  const size_t needed = RecordPacker::Room(records, pieces.size());
+  if (room->size() < needed) room->resize(needed);
+  RecordPacker packer(room->data(), records);
+  const size_t worth = (raw_bytes - raw.front().size()) / 16 * 15;
+  for (const RingPiece& piece : pieces) {
+    if (packer.bytes() >= worth) break;
+    packer.AddRow(piece.older, piece.newer);
+  }
+  const std::array<Bytes, 2> packed = {raw.front(), Bytes(*room).first(packer.bytes())};
+  Result<void> written = packer.bytes() < worth
+                             ? EmitAs(wire::kPackedRecords, wire::kRing, packed, raw_bytes)
+                             : EmitAs(wire::kRaw, wire::kRing, raw, raw_bytes);
+  const auto lock = Lock();
+  rooms.push_back(std::move(room));
+  return written;
+}
+
+Result<void> Writer::State::EmitAs(wire::Codec codec, uint32_t kind, std::span<const Bytes> stored,
+                                   size_t raw_bytes) {
+  const size_t stored_bytes = SizeOf(stored);
   uint32_t crc = 0;
   for (const Bytes part : stored) crc = Crc32c(part.data(), part.size(), crc);
   const wire::ChunkHeader header{.kind = kind,
                                  .version = wire::kChunkVersion,
-                                 .codec = zlib.empty() ? wire::kRaw : wire::kZlib,
+                                 .codec = codec,
                                  .stored_bytes = stored_bytes,
                                  .raw_bytes = raw_bytes,
                                  .sequence = 0,
@@ -175,7 +219,8 @@ Result<void> Writer::State::Emit(uint32_t kind, std::span<const Bytes> raw) {
                                               : Append(parts, header);
 }
 
-Result<void> Writer::State::WriteChunk(uint32_t kind, std::span<const Bytes> raw) {
+Result<void> Writer::State::WriteChunk(uint32_t kind, std::span<const Bytes> raw,
+                                       std::span<const RingPiece> pieces) {
   const size_t bytes = SizeOf(raw);
   if (bytes > wire::kMaxRawBytes) {
     return Fail(ErrorKind::kUsage, "a capture chunk of {} bytes is above the limit of {}", bytes,
@@ -183,7 +228,7 @@ Result<void> Writer::State::WriteChunk(uint32_t kind, std::span<const Bytes> raw
   }
   Result<void> written;
   if (!failed) {
-    written = Emit(kind, raw);
+    written = pieces.empty() || !options.pack_rings ? Emit(kind, raw) : EmitPacked(raw, pieces);
     if (written) return {};
     // Of several threads that fail at one time, one says so.
     if (failed.exchange(true)) written = {};
@@ -319,7 +364,7 @@ Result<void> Writer::Append(const RingMoment& moment, std::span<const RingConten
       parts.push_back(std::as_bytes(piece.older));
       parts.push_back(std::as_bytes(piece.newer));
     }
-    if (Result<void> written = state_->WriteChunk(wire::kRing, parts); !written) {
+    if (Result<void> written = state_->WriteChunk(wire::kRing, parts, pieces); !written) {
       first_error = std::move(written);
     }
     pieces.clear();

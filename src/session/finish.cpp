@@ -172,12 +172,14 @@ Result<FinishedCapture> WriteSnapshot(const std::string& folder, uint32_t pid,
   return Join(folder, pid, path, nullptr, append_rings, std::nullopt);
 }
 
-Result<capture::Writer> BeginCapture(const std::string& folder, uint32_t pid, size_t threads) {
+Result<capture::Writer> BeginCapture(const std::string& folder, uint32_t pid, size_t threads,
+                                     bool pack) {
   // Mapped memory takes twice the time of write(2), which threads cannot share
   // (bench/append_bench.cpp).
   constexpr size_t kManyThreads = 4;
   const std::string path = TemporaryPath(SessionPath(folder, pid, kSuffixCapture));
-  const capture::WriterOptions options{.compression_level = 0, .shared = threads > 1};
+  const capture::WriterOptions options{
+      .compression_level = 0, .shared = threads > 1, .pack_rings = pack};
   const auto make = [&]() -> Result<capture::Writer> {
     if (threads < kManyThreads) return capture::Writer::Create(path, options);
     auto sink = capture::MappedSink::Create(path);

@@ -43,8 +43,10 @@ Result<FinishedCapture> WriteSnapshot(const std::string& folder, uint32_t pid,
                                       const std::string& path, const AppendRings& append_rings);
 
 // Begins the final capture of a process while it runs, for rings that are read meanwhile, by so
-// many threads. Nothing is packed: who has that much to write has no time for it. Error: kSystem.
-Result<capture::Writer> BeginCapture(const std::string& folder, uint32_t pid, size_t threads);
+// many threads. Rings are packed, or else written as they are: who has that much to write has no
+// time for deflate. Error: kSystem.
+Result<capture::Writer> BeginCapture(const std::string& folder, uint32_t pid, size_t threads,
+                                     bool pack);
 
 int64_t NowNs();          // CLOCK_MONOTONIC
 int64_t NowRealtimeNs();  // CLOCK_REALTIME

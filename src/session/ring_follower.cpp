@@ -19,10 +19,22 @@ bool SameBytes(const T& a, const T& b) {
   return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
 
-// How many records at the beginning differ from what stands in the same place of `known`.
-size_t Changed(std::span<const Record> records, std::span<const Record> known) {
+// Memory is asked for so many records before it is compared: what is known of all rings is larger
+// than caches are, and the processor does not look past a page.
+constexpr size_t kAhead = 128;
+constexpr size_t kRecordsPerLine = 64 / sizeof(Record);
+
+// How many records at the beginning differ from what stands in the same place of `known`. Not
+// inlined: where a ring came around, its caller would be slower by a tenth.
+[[gnu::noinline]] size_t Changed(std::span<const Record> records, std::span<const Record> known) {
   size_t count = 0;
-  while (count < records.size() && !SameBytes(records[count], known[count])) ++count;
+  for (; count < records.size(); ++count) {
+    if (count % kRecordsPerLine == 0 && count + kAhead < records.size()) {
+      __builtin_prefetch(&records[count + kAhead]);
+      __builtin_prefetch(&known[count + kAhead]);
+    }
+    if (SameBytes(records[count], known[count])) break;
+  }
   return count;
 }
 

@@ -89,7 +89,7 @@ capture::Writer* Drain::WriterOf(uint32_t pid) {
     const std::lock_guard lock(mutex_);
     const auto [found, is_new] = writers_.try_emplace(pid);
     if (is_new) {
-      auto writer = session::BeginCapture(folder_, pid, workers_->count());
+      auto writer = session::BeginCapture(folder_, pid, workers_->count(), pack_);
       if (writer) {
         found->second = std::move(*writer);
       } else {

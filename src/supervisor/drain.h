@@ -10,8 +10,9 @@
 //
 // Cost: a pass copies all rings between the first and the last that was used of each piece (270 MB
 // by default where all are, 5 ms at 55 GB/s) and compares each record once with what was there
-// before; of what is new, a checksum and two copies. Memory of the size of the rings in this
-// process, and 2 MiB of page-locked memory a thread. bench/drain_bench.cpp says what comes of it.
+// before; what is new it copies and packs (capture/pack_records.h). Memory of the size of the rings
+// in this process, and 2 MiB of page-locked memory and 1 MiB to pack in a thread.
+// bench/drain_bench.cpp says what comes of it.
 #pragma once
 
 #include <atomic>
@@ -42,9 +43,11 @@ class Drain {
   };
 
   // Writes into `folder`; windows are found in `windows`, which must outlive this. Reads with so
-  // many threads, the caller's among them.
-  Drain(std::string folder, RingWindows& windows, size_t threads = Workers::Count())
-      : folder_(std::move(folder)), windows_(windows), threads_(threads) {}
+  // many threads, the caller's among them. Without `pack` records are written as they are: to
+  // measure what packing brings.
+  Drain(std::string folder, RingWindows& windows, size_t threads = Workers::Count(),
+        bool pack = true)
+      : folder_(std::move(folder)), windows_(windows), threads_(threads), pack_(pack) {}
   ~Drain() { DropLanes(); }
   Drain(const Drain&) = delete;
   Drain& operator=(const Drain&) = delete;
@@ -83,6 +86,7 @@ class Drain {
   std::string folder_;
   RingWindows& windows_;
   size_t threads_;
+  bool pack_;
   std::unique_ptr<Workers> workers_;  // from the first pass on
   // By worker, which alone uses them during a pass.
   std::vector<std::map<CUdevice, std::unique_ptr<CopyLane>>> lanes_;

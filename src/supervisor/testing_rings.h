@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <string>
 
 #include "ring/layout.h"
@@ -62,6 +63,10 @@ class TestingRings {
   void PutRecord(uint32_t ring, uint64_t position, const ring::Record& record) {
     const uint64_t at = position * ring::kRecordBytes & layout_.offset_mask();
     Put(rings_ + uint64_t{ring} * layout_.ring_bytes + at, &record, sizeof record);
+  }
+  // All of a ring.
+  void PutRing(uint32_t ring, std::span<const ring::Record> records) {
+    Put(rings_ + uint64_t{ring} * layout_.ring_bytes, records.data(), records.size_bytes());
   }
   // Every word of all rings.
   void Fill(uint32_t word) {

@@ -176,6 +176,8 @@ def raw_payload(chunk):
         if chunk.raw_bytes != len(chunk.stored):
             raise Malformed("raw length")
         return chunk.stored
+    if chunk.codec == 2:
+        return unpacked_records(chunk)
     if chunk.raw_bytes > 1032 * len(chunk.stored) + 64:
         raise Malformed("raw length")
     inflater = zlib.decompressobj()
@@ -186,6 +188,60 @@ def raw_payload(chunk):
     if len(raw) != chunk.raw_bytes or not inflater.eof or inflater.unused_data:
         raise Malformed("zlib")
     return raw
+
+
+def unpacked_records(chunk):
+    """Section 7."""
+    table = Table(chunk.stored, 48, 96)
+    counts = [row[0] for row in table.rows("<4xI88x")]
+    records = sum(counts)
+    raw = bytearray(chunk.stored[:len(chunk.stored) - len(table.data)])
+    if chunk.raw_bytes != len(raw) + 16 * records or records > len(table.data):
+        raise Malformed("raw length")
+    tags, values, at = table.data[:records], table.data[records:], 0
+
+    def value(size):
+        nonlocal at
+        if at + size > len(values):
+            raise Malformed("values")
+        at += size
+        return int.from_bytes(values[at - size:at], "little")
+
+    def meant(folded):
+        return -(folded + 1) // 2 if folded & 1 else folded // 2
+
+    words, cycles, newest, before = [0] * 256, [0] * 256, [[0, 0]] * 256, [[0, 0]] * 256
+    following = [0] * 1024
+    sizes = (0, 1, 2, 4)
+    identity, done = 0, 0
+    for count in counts:
+        clock, history = value(4) if count else 0, 0
+        for tag in tags[done:done + count]:
+            slot, c, payload = following[history], tag - 192, [0, 0]
+            if tag < 192:
+                c = value(sizes[tag >> 4 & 3])
+                if tag >> 6 == 1:
+                    slot = value(1)
+                elif tag >> 6 == 2:
+                    word = value(4)
+                    slot = (word * 0x9E3779B1 & 0xFFFFFFFF) >> 24
+                    words[slot] = word
+                payload = [value(sizes[tag >> 2 & 3]), value(sizes[tag & 3])]
+            following[history] = slot
+            history = (history * 8 ^ slot) % 1024
+            cycles[slot] = cycles[slot] + meant(c) & 0xFFFFFFFF
+            if words[slot] & 0x8000FC00 == 0x80000C00:
+                identity = first = identity + cycles[slot] & 0xFFFFFFFF
+            else:
+                clock = first = clock + cycles[slot] & 0xFFFFFFFF
+            after = [2 * new - old + meant(off) & 0xFFFFFFFF
+                     for new, old, off in zip(newest[slot], before[slot], payload)]
+            before[slot], newest[slot] = newest[slot], after
+            raw += struct.pack("<4I", first, words[slot], *after)
+        done += count
+    if at != len(values):
+        raise Malformed("values")
+    return bytes(raw)
 
 
 class Table:
@@ -402,7 +458,8 @@ FACTS = {"SESS": sessions, "DEVC": devices, "IMAG": images, "KERN": kernels, "SL
 def read(data):
     """The capture in `data`, as far as it can be read. Raises NotACapture."""
     chunks, damage = scan(data)
-    known = [chunk for chunk in chunks if chunk.version == 1 and chunk.codec <= 1
+    known = [chunk for chunk in chunks if chunk.version == 1
+             and chunk.codec <= (2 if chunk.kind == "RING" else 1)
              and chunk.kind in (*FACTS, "STRS", "RING", "DONE")]
     damage.chunks_unknown = len(chunks) - len(known)
     strings, found, rings = Strings(), {kind: [] for kind in FACTS}, []
