@@ -7,7 +7,7 @@
 // its last slot, by addresses, registers and guards.
 //
 // Which event a site stores shows where its id is a constant that is moved into its register in the
-// same block: of every site that ptxas was seen to make (403 of 403, sm_90). Nothing but the choice
+// same block: of every site that ptxas was seen to make (748 of 748, sm_90). Nothing but the choice
 // of events relies on it.
 #pragma once
 
