@@ -275,6 +275,46 @@ TEST(EventChoices, WhatDoesNotShowItsEventIsRecordedAndSoArePushesThen) {
   }
 }
 
+// A record with the id of two names may be of either: it is wanted if one is, and so are pops then.
+TEST(EventChoices, TwoNamesWithOneIdAreWantedTogether) {
+  Image image = Load(kPayloads);
+  const ImageReport before = Inspect(image).value();
+  const auto store = std::ranges::find(before.declarations, "store", &Declaration::name);
+  const auto symbol = std::ranges::find_if(image.symbols(), [](const cubin::Symbol& one) {
+    return one.name.find("iket_decl") != std::string_view::npos && one.has_section;
+  });
+  ASSERT_NE(symbol, image.symbols().end());
+  const auto type = symbol->type;
+  const uint32_t section = symbol->section;
+  const auto old = image.sections()[section].data;
+  Bytes data(old.begin(), old.end());
+  const uint64_t at = data.size();
+  const auto put = [&data](uint32_t word) {
+    for (int i = 0; i < 4; ++i) data.push_back(static_cast<std::byte>(word >> 8 * i));
+  };
+  put(0x54454b49);
+  put(16 | uint32_t{store->payload} << 24);  // a mark
+  put(store->id);
+  put(3);
+  put('a' | 'n' << 8 | 'y' << 16);
+  const uint64_t size = data.size() - at;
+  ASSERT_TRUE(image.SetSectionData(section, std::move(data)));
+  ASSERT_TRUE(image.AddSymbol(
+      {.name = "$iket_decl$any", .section = section, .value = at, .size = size, .type = type}));
+  for (const char* name : {"any", "store"}) {
+    const Patched patched = Patch(image, Only({name}));
+    EXPECT_EQ(patched.report.problems.size(), 1u);
+    EXPECT_EQ(Named(patched.report, "payloads").sites_left_out, 4u)
+        << "all but the push and its pop";
+    for (const Declaration& declaration : patched.report.declarations) {
+      if (declaration.id == store->id) {
+        EXPECT_FALSE(declaration.left_out) << declaration.name;
+      }
+    }
+  }
+  EXPECT_FALSE(Patch(image, Only({})).image);
+}
+
 TEST(EventChoices, AKernelWithoutWantedSitesIsPatchedForWhatItCalls) {
   const Image image = Load(kCalls);
   const Patched of_function = Patch(image, Only({"marked"}));

@@ -59,11 +59,9 @@ std::string Explain(const Plan& plan, uint32_t i, int depth) {
 
 // Which declarations nobody wants, and which sites are therefore left as they are.
 void LeaveOutEvents(const decltype(Options::wants_event)& wants_event, Plan& plan) {
-  bool any_push = false;  // that is wanted
   for (Declaration& declaration : plan.declarations.all) {
     if (declaration.kind == EventKind::kPop) continue;
     declaration.left_out = !wants_event(declaration.name);
-    any_push |= declaration.kind == EventKind::kPush && !declaration.left_out;
   }
   // By id: of two names with one, a record may be either.
   struct Event {
@@ -80,6 +78,9 @@ void LeaveOutEvents(const decltype(Options::wants_event)& wants_event, Plan& pla
   for (Declaration& declaration : plan.declarations.all) {
     declaration.left_out &= events[declaration.id].left_out;
   }
+  const bool any_push = std::any_of(events.begin(), events.end(), [](const auto& event) {
+    return event.second.nests && !event.second.left_out;
+  });
   const auto event_of = [&events](const Site& site) {
     const auto found = events.find(site.event);
     return found != events.end() ? &found->second : nullptr;
