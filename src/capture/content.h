@@ -78,7 +78,8 @@ struct Image {
   bool operator==(const Image&) const = default;
 };
 
-// kLeftOut: it has marks, and was not among the kernels that were to be recorded.
+// kLeftOut: it has marks, and was not among the kernels that were to be recorded, or none of its
+// events was (Kernel::sites_left_out).
 enum class KernelState : uint8_t { kUnmarked = 0, kPatched = 1, kRefused = 2, kLeftOut = 3 };
 
 // The hash of Image: FNV-1a, 64 bits, one byte at a time.
@@ -101,6 +102,7 @@ struct Kernel {
   uint32_t sites = 0;
   uint32_t sites_refused = 0;
   uint32_t static_shared_bytes = 0;
+  uint32_t sites_left_out = 0;  // as they were, since nobody wants their events
 
   bool operator==(const Kernel&) const = default;
 };
@@ -148,6 +150,9 @@ struct Declaration {
   uint32_t colour = kAutomaticColour;  // 0x00RRGGBB
   std::string file{};
   uint32_t line = 0;  // 0 unknown
+  // Its name was not among those that were to be recorded: what records there are of it, and a pop
+  // that closes it, are not to be shown.
+  bool left_out = false;
 
   bool operator==(const Declaration&) const = default;
 };

@@ -272,6 +272,7 @@ Sample RandomSample(std::mt19937_64& random) {
               draw.U16(),
               draw.U32(),
               draw.U32(),
+              draw.U32(),
               draw.U32()};
   });
   facts.declarations = draw.Some<Declaration>(300, [&](Declaration& declaration, uint32_t event) {
@@ -282,7 +283,8 @@ Sample RandomSample(std::mt19937_64& random) {
                    draw.String(),
                    draw.U32(),
                    draw.String(),
-                   draw.U32()};
+                   draw.U32(),
+                   draw.Coin()};
   });
   facts.filters = draw.Some<KernelFilter>(5, [&](KernelFilter& filter, uint32_t index) {
     filter = {index,       draw.Coin(),

@@ -234,7 +234,8 @@ struct RowOf<Kernel> {
     io.Number(kernel.sites);
     io.Number(kernel.sites_refused);
     io.Number(kernel.static_shared_bytes);
-    io.Skip(8);
+    io.Number(kernel.sites_left_out);
+    io.Skip(4);
   }
 };
 
@@ -266,7 +267,7 @@ struct RowOf<Declaration> {
     io.Number(declaration.colour);
     io.Text(declaration.file);
     io.Number(declaration.line);
-    io.Skip(4);
+    io.Flags(Flag{1, declaration.left_out});
   }
 };
 

@@ -66,11 +66,14 @@ std::string_view PayloadText(capture::PayloadType payload) {
 std::string FateOf(const capture::Kernel& kernel) {
   switch (kernel.state) {
     case capture::KernelState::kPatched:
-      return kernel.refusal.empty() ? "traced" : "traced in part: " + kernel.refusal;
+      return (kernel.refusal.empty() ? "traced" : "traced in part: " + kernel.refusal) +
+             (kernel.sites_left_out == 0 ? ""
+                                         : fmt::format(", {} left out by --range-filter",
+                                                       Counted(kernel.sites_left_out, "site")));
     case capture::KernelState::kRefused:
       return "refused: " + kernel.refusal;
     case capture::KernelState::kLeftOut:
-      return "left out: not selected";
+      return "left out: " + (kernel.refusal.empty() ? "not selected" : kernel.refusal);
     case capture::KernelState::kUnmarked:
       return "no marks";
   }
@@ -199,12 +202,13 @@ std::string Text(const std::string& file, const capture::Reader& reader, bool al
   if (unmarked != 0) text += fmt::format("  and {} without marks\n", Counted(unmarked, "kernel"));
 
   if (!facts.declarations.empty()) {
-    Table marks({Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft});
-    marks.Row({"mark", "kind", "payload", "id"});
+    Table marks({Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft});
+    marks.Row({"mark", "kind", "payload", "id", ""});
     for (const auto& declaration : facts.declarations) {
       marks.Row({Printable(declaration.name), std::string(KindText(declaration.kind)),
                  std::string(PayloadText(declaration.payload)),
-                 fmt::format("{:#010x}", declaration.event)});
+                 fmt::format("{:#010x}", declaration.event),
+                 declaration.left_out ? "left out by --range-filter" : ""});
     }
     text += "\n" + marks.Text(2);
   }
@@ -265,6 +269,7 @@ void WriteFacts(JsonWriter& json, const capture::Reader& reader) {
       json.Member("registers", kernel.registers_before);
       json.Member("patched_registers", kernel.registers_after);
       json.Member("sites", kernel.sites);
+      json.Member("sites_left_out", kernel.sites_left_out);
       json.Member("fate", FateOf(kernel));
     }
   }
@@ -276,6 +281,7 @@ void WriteFacts(JsonWriter& json, const capture::Reader& reader) {
       json.Member("kind", KindText(declaration.kind));
       json.Member("payload", PayloadText(declaration.payload));
       json.Member("id", declaration.event);
+      json.Member("left_out", declaration.left_out);
     }
   }
   json.Member("launches", facts.launches.size());

@@ -182,6 +182,10 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
     PrintWarning(
         fmt::format("--config: no kernel with marks has '{}' in its name", Printable(part)));
   }
+  // Where nothing at all was recorded it is the reason.
+  if (const std::string why = summary.WhyNoEvents(*selection); !why.empty() && recorded != 0) {
+    PrintWarning(why);
+  }
   if (recorded == 0 && !outcome->captures.empty()) {
     const std::string why = summary.WhyNothing(*selection);
     PrintError("nothing was recorded" +

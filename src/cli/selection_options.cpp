@@ -14,8 +14,8 @@ namespace {
 using Json = nlohmann::json;
 using session::Selection;
 
-constexpr std::string_view kConfigKeys[] = {"kernel",     "warp-trace", "launch",  "cluster",
-                                            "cta-sample", "sm",         "clusters"};
+constexpr std::string_view kConfigKeys[] = {"kernel",  "warp-trace", "range-filter", "launch",
+                                            "cluster", "cta-sample", "sm",           "clusters"};
 constexpr int kMostDepth = 8;
 constexpr size_t kMostText = 100'000;  // Linux gives a variable 128 KiB
 
@@ -77,6 +77,11 @@ Result<void> TakeKey(std::string_view key, const Json& value, Selection& selecti
     if (selection.warps.empty()) return Fail(ErrorKind::kBadInput, "not a regular expression");
     return CheckLine("a regular expression", selection.warps);
   }
+  if (key == "range-filter") {
+    selection.events = text();
+    if (selection.events.empty()) return Fail(ErrorKind::kBadInput, "not a regular expression");
+    return CheckLine("a regular expression", selection.events);
+  }
   if (key == "launch") return TakeLaunches("the value", text(), selection);
   if (key == "cta-sample") {
     return Keep("the value", session::ParseSample(text()), selection.ctas.sample);
@@ -99,6 +104,11 @@ void AddSelection(CLI::App& command, SelectionOptions& options) {
       "REGEX");
   add("--warp-trace", options.warps,
       "Also kernels without marks in whose name this is found: begin and end of each warp",
+      "REGEX");
+  add("--range-filter", options.events,
+      "Only marks and ranges in whose name this extended regular expression is found; in the code "
+      "of "
+      "kernels the others stay as they are",
       "REGEX");
   add("--launch", options.launches,
       "Only launches A to B, B not included, of recorded kernels, counted from 0 in each process; "
@@ -169,6 +179,10 @@ Result<Selection> ReadSelection(const SelectionOptions& options) {
   if (done && !options.warps.empty()) {
     selection.warps = options.warps;
     done = CheckLine("--warp-trace", options.warps);
+  }
+  if (done && !options.events.empty()) {
+    selection.events = options.events;
+    done = CheckLine("--range-filter", options.events);
   }
   if (done && !options.launches.empty())
     done = TakeLaunches("--launch", options.launches, selection);

@@ -22,6 +22,7 @@ TEST(SelectionConfig, OurOptions) {
                        .rules = {{"head", {{4, 0, 0}}}, {"tail", std::nullopt}},
                        .first_launch = 2,
                        .end_launch = 5}));
+  EXPECT_EQ(Read(R"({"range-filter": "^mma|load$"})"), (Selection{.events = "^mma|load$"}));
   EXPECT_EQ(Read(R"({"launch": 3, "sm": 9})"),
             (Selection{.ctas = {.sms = {{9, 9}}}, .first_launch = 3, .end_launch = 4}));
 }
@@ -49,6 +50,10 @@ TEST(SelectionConfig, WhatIsWrongIsNamed) {
             "config.json: 'gemm': a cluster is [x, y, z], null or \"all\"");
   EXPECT_EQ(error(R"({"gemm": [1, 2, 4294967296]})"),
             "config.json: 'gemm': a cluster is [x, y, z], null or \"all\"");
+  EXPECT_EQ(error(R"({"range-filter": []})"),
+            "config.json: 'range-filter': not a regular expression");
+  EXPECT_EQ(error(R"({"range-filter": "a\nb"})"),
+            "config.json: 'range-filter': a regular expression: no line breaks, and no zeros");
   EXPECT_EQ(error(R"({"kernel": 5.5e3, "sm": [1]})"),
             "config.json: 'sm': the value: '' is no list of SMs such as 0-3,7");
   EXPECT_EQ(error(R"({"clusters": {"a\nb": null}})"),
@@ -56,8 +61,8 @@ TEST(SelectionConfig, WhatIsWrongIsNamed) {
   EXPECT_EQ(error("{\"kernel\": \"a\\u0000b\"}"),
             "config.json: 'kernel': a regular expression: no line breaks, and no zeros");
   EXPECT_EQ(error(R"({"kernel": "a", "paused": true})"),
-            "config.json: 'paused': no such key; there are kernel, warp-trace, launch, cluster, "
-            "cta-sample, sm, clusters");
+            "config.json: 'paused': no such key; there are kernel, warp-trace, range-filter, "
+            "launch, cluster, cta-sample, sm, clusters");
 }
 
 }  // namespace

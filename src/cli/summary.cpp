@@ -16,6 +16,19 @@ namespace {
 constexpr size_t kRangesShown = 5;
 constexpr size_t kRefusalLines = 10;
 
+// "a, b and 3 more".
+std::string NameList(std::span<const std::string> names) {
+  constexpr size_t kNamesShown = 10;
+  std::string text =
+      fmt::format("{}", fmt::join(names.first(std::min(names.size(), kNamesShown)), ", "));
+  if (names.size() > kNamesShown) text += fmt::format(" and {} more", names.size() - kNamesShown);
+  return text;
+}
+
+void AddOnce(std::string name, std::vector<std::string>& names) {
+  if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
+}
+
 }  // namespace
 
 void Summary::Add(const Loaded& loaded) {
@@ -37,12 +50,17 @@ void Summary::Add(const Loaded& loaded) {
   records_lost_ += model.counters.records_lost;
   records_written_ += model.counters.records_written;
   lost_is_lower_bound_ |= model.counters.lost_is_lower_bound != 0;
-  for (const trace::Kernel& kernel : model.kernels) {
+  for (size_t i = 0; i < model.kernels.size(); ++i) {
+    const trace::Kernel& kernel = model.kernels[i];
+    const capture::Kernel& stated = loaded.facts().kernels[i];
+    if (stated.state != capture::KernelState::kRefused) {
+      sites_ += stated.sites;
+      sites_left_out_ += stated.sites_left_out;
+    }
     if (kernel.left_out) {
-      std::string name = Printable(model.String(kernel.short_name));
-      if (std::ranges::find(left_out_, name) == left_out_.end()) {
-        left_out_.push_back(std::move(name));
-      }
+      const std::string name = Printable(model.String(kernel.short_name));
+      AddOnce(name, left_out_);
+      if (!stated.refusal.empty()) AddOnce(name, without_events_);
       continue;
     }
     if (kernel.refusal == 0) {
@@ -67,9 +85,10 @@ void Summary::Add(const Loaded& loaded) {
     }
   }
   for (const auto& kernel : loaded.facts().kernels) names_.push_back(kernel.mangled_name);
-  for (const auto& filter : loaded.facts().filters) {
-    std::string text = FilterText(filter);
-    if (std::ranges::find(filters_, text) == filters_.end()) filters_.push_back(std::move(text));
+  for (const auto& filter : loaded.facts().filters) AddOnce(FilterText(filter), filters_);
+  for (const auto& declaration : loaded.facts().declarations) {
+    if (declaration.kind == capture::EventKind::kPop) continue;
+    (declaration.left_out ? events_left_out_ : events_wanted_).insert(Printable(declaration.name));
   }
   const auto is_left_out = [](const auto& launch) { return launch.left_out && !launch.failed; };
   launches_left_out_ += std::ranges::count_if(loaded.facts().launches, is_left_out) +
@@ -140,6 +159,12 @@ std::string Summary::Text() const {
                         lost_is_lower_bound_ ? "at least " : "", Count(records_lost_),
                         Share(records_lost_, records_written_));
   table.Row({"events", fmt::format("{} kept, {}", Count(events_), lost)});
+  if (!events_left_out_.empty()) {
+    table.Row(
+        {"only", fmt::format("{} of {}; {} of {} stay as they were", Count(events_wanted_.size()),
+                             Counted(events_wanted_.size() + events_left_out_.size(), "name"),
+                             Count(sites_left_out_), Counted(sites_, "site"))});
+  }
   if (longest.empty()) table.Row({"longest ranges", "none"});
   size_t start = 0;
   for (size_t i = 0; i < longest.size(); ++i) {
@@ -192,18 +217,23 @@ std::vector<std::string> Summary::UnusedRules(const session::Selection& selectio
   return unused;
 }
 
+std::string Summary::WhyNoEvents(const session::Selection& selection) const {
+  if (selection.events.empty() || events_left_out_.empty() || !events_wanted_.empty()) return "";
+  const std::vector<std::string> names(events_left_out_.begin(), events_left_out_.end());
+  return fmt::format("--range-filter '{}' is found in no name of a mark or range; there are {}",
+                     Printable(selection.events), NameList(names));
+}
+
 std::string Summary::WhyNothing(const session::Selection& selection) const {
-  constexpr size_t kNamesShown = 10;
   if (warps_ != 0) return "";
+  if (const std::string why = WhyNoEvents(selection); !why.empty()) return why;
+  if (kernels_ == 0 && !without_events_.empty()) {
+    return fmt::format("--range-filter '{}' is found in no name of a mark or range of {}",
+                       Printable(selection.events), NameList(without_events_));
+  }
   if (kernels_ == 0 && !left_out_.empty()) {
-    const auto names = std::span(left_out_).first(std::min(left_out_.size(), kNamesShown));
-    std::string text =
-        fmt::format("--kernel '{}' is found in no name of a kernel with marks; there are {}",
-                    Printable(selection.kernels), fmt::join(names, ", "));
-    if (left_out_.size() > kNamesShown) {
-      text += fmt::format(" and {} more", left_out_.size() - kNamesShown);
-    }
-    return text;
+    return fmt::format("--kernel '{}' is found in no name of a kernel with marks; there are {}",
+                       Printable(selection.kernels), NameList(left_out_));
   }
   if (launches_left_out_ != 0) {
     std::string which;
@@ -232,6 +262,12 @@ std::string Summary::Json() const {
     {
       auto left_out = json.Array("kernels_left_out");
       for (const std::string& name : left_out_) json.Value(name);
+    }
+    json.Member("sites", sites_);
+    json.Member("sites_left_out", sites_left_out_);
+    {
+      auto left_out = json.Array("names_left_out");
+      for (const std::string& name : events_left_out_) json.Value(name);
     }
     {
       auto launches = json.Object("launches");

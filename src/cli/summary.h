@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ class Summary {
   std::string Text() const;
   // Parts of names in rules of the selection that no kernel with marks has.
   std::vector<std::string> UnusedRules(const session::Selection& selection) const;
+  // Says of a selection of events that it is found in no name, and which names there are. Empty: it
+  // is found in one, or there was nothing to select from.
+  std::string WhyNoEvents(const session::Selection& selection) const;
   // Why a selection left nothing, if it did: what there was to select from. Empty: it did not.
   std::string WhyNothing(const session::Selection& selection) const;
   std::string Json() const;
@@ -54,10 +58,13 @@ class Summary {
   NamedRanges LongestRanges() const { return Most(&Range::count, &Range::total_ns); }
   NamedRanges OpenRanges() const { return Most(&Range::open, &Range::open); }
 
-  std::vector<std::string> devices_;   // each once
-  bool simulated_ = false;             // one of them is software
-  uint64_t kernels_ = 0;               // that record
-  std::vector<std::string> left_out_;  // kernels that were not to record, each once
+  std::vector<std::string> devices_;  // each once
+  bool simulated_ = false;            // one of them is software
+  uint64_t kernels_ = 0;              // that record
+  // Kernels that were not to record, each once: all, and those of which no event was to be.
+  std::vector<std::string> left_out_, without_events_;
+  std::set<std::string> events_left_out_, events_wanted_;  // names
+  uint64_t sites_ = 0, sites_left_out_ = 0;                // of kernels that are not refused
   uint64_t launches_left_out_ = 0;
   uint64_t launches_ = 0, complete_ = 0, partial_ = 0, unknown_ = 0;
   uint64_t by_graphs_ = 0, replays_known_ = 0;

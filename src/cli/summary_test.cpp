@@ -94,6 +94,42 @@ TEST_F(SummaryTest, RefusalsSayWhy) {
               HasSubstr("\n  refused         PTX only: build with -arch=sm_90 (or add it)\n"));
 }
 
+// Leaves out the events of which `is_left_out(name)`, as --range-filter does.
+template <typename IsLeftOut>
+void LeaveOut(SyntheticGpu& gpu, const IsLeftOut& is_left_out) {
+  for (auto& declaration : gpu.facts().declarations) {
+    declaration.left_out = declaration.kind != EventKind::kPop && is_left_out(declaration.name);
+  }
+}
+
+TEST_F(SummaryTest, WhatIsLeftOutOfEventsIsSaid) {
+  LeaveOut(gpu_, [](const std::string& name) { return name != "range2" && name != "range5"; });
+  gpu_.facts().kernels[0].sites = 12;
+  gpu_.facts().kernels[0].sites_left_out = 3;
+  const Summary summary = Sum();
+  EXPECT_THAT(summary.Text(), HasSubstr("  events          4 kept, 0 lost (0 %)\n"
+                                        "  only            2 of 6 names; 3 of 12 sites stay as "
+                                        "they were\n"
+                                        "  longest ranges  range5  500 us  1 time\n"
+                                        "                  range2  200 us  1 time\n"
+                                        "  device memory"));
+  EXPECT_THAT(summary.Json(), HasSubstr(R"("sites":12,"sites_left_out":3,"names_left_out":[)"
+                                        R"("range1","range3","range4","range6"])"));
+  EXPECT_EQ(summary.WhyNoEvents({.events = "[25]"}), "");
+}
+
+TEST_F(SummaryTest, ANameThatNoEventHasIsSaidWithThoseThatThereAre) {
+  for (int i = 7; i <= 12; ++i) gpu_.Declare(EventKind::kMark, fmt::format("mark{}", i));
+  LeaveOut(gpu_, [](const std::string&) { return true; });
+  const Summary summary = Sum();
+  EXPECT_EQ(
+      summary.WhyNoEvents({.events = "mma"}),
+      "--range-filter 'mma' is found in no name of a mark or range; there are mark10, mark11, "
+      "mark12, mark7, mark8, mark9, range1, range2, range3, range4 and 2 more");
+  EXPECT_EQ(summary.WhyNoEvents({}), "") << "nobody asked";
+  EXPECT_EQ(summary.WhyNothing({.events = "mma"}), "") << "there are warps";
+}
+
 TEST_F(SummaryTest, JsonHoldsTheSameNumbers) {
   const std::string json = Sum().Json();
   EXPECT_THAT(json, HasSubstr(R"("launches":{"all":1,"complete":1,"partial":0,"unknown":0,)"

@@ -11,7 +11,14 @@ capture::Declaration ToCapture(uint32_t image, const patch::Declaration& declara
           .event = declaration.id,
           .kind = static_cast<capture::EventKind>(declaration.kind),
           .payload = static_cast<capture::PayloadType>(declaration.payload),
-          .name = declaration.name};
+          .name = declaration.name,
+          .left_out = declaration.left_out};
+}
+
+// A kernel with marks of which none is wanted, and that nothing else wants patched.
+bool HasNoWantedSite(const patch::FunctionReport& function) {
+  return !function.sites.empty() && function.sites_left_out == function.sites.size() &&
+         !function.has_trampoline;
 }
 
 }  // namespace
@@ -33,17 +40,25 @@ void Account(Guest& guest, const cubin::Image& image, const patch::ImageReport& 
   }
   for (const patch::FunctionReport& function : report.functions) {
     const std::string demangled = capture::DemangledName(function.name);
-    if (function.left_out && function.refusal.empty()) {
+    if (!function.is_kernel && function.sites_left_out != 0) {
+      guest.Note(capture::Severity::kInfo, -1,
+                 fmt::format("{}: {} of {} sites left out by --range-filter", demangled,
+                             function.sites_left_out, function.sites.size()));
+    }
+    const bool no_site = function.is_kernel && HasNoWantedSite(function);
+    if ((function.left_out || no_site) && function.refusal.empty()) {
       // Nothing but that it is there, for whoever misses it.
-      guest.Append(
-          capture::Kernel{.index = guest.TakeKernelNumbers(1),
-                          .image = number,
-                          .mangled_name = function.name,
-                          .demangled_name = demangled,
-                          .state = capture::KernelState::kLeftOut,
-                          .registers_before = static_cast<uint16_t>(function.registers),
-                          .registers_after = static_cast<uint16_t>(function.patched_registers),
-                          .sites = static_cast<uint32_t>(function.sites.size())});
+      guest.Append(capture::Kernel{
+          .index = guest.TakeKernelNumbers(1),
+          .image = number,
+          .mangled_name = function.name,
+          .demangled_name = demangled,
+          .state = capture::KernelState::kLeftOut,
+          .refusal = function.left_out ? "" : "--range-filter wants none of its events",
+          .registers_before = static_cast<uint16_t>(function.registers),
+          .registers_after = static_cast<uint16_t>(function.patched_registers),
+          .sites = static_cast<uint32_t>(function.sites.size()),
+          .sites_left_out = function.sites_left_out});
       continue;
     }
     if (!function.refusal.empty()) Say(demangled + " is not traced: " + function.refusal);
@@ -67,7 +82,8 @@ void Account(Guest& guest, const cubin::Image& image, const patch::ImageReport& 
         .registers_after = static_cast<uint16_t>(function.patched_registers),
         .sites = static_cast<uint32_t>(function.sites.size()),
         .sites_refused =
-            function.refusal.empty() ? 0 : static_cast<uint32_t>(function.sites.size())});
+            function.refusal.empty() ? 0 : static_cast<uint32_t>(function.sites.size()),
+        .sites_left_out = function.sites_left_out});
     if (!function.filter.passes_all()) {
       guest.Append(capture::KernelFilter{
           .kernel = kernel,

@@ -63,10 +63,12 @@ std::optional<std::vector<std::byte>> PatchCubin(UntrustedBytes bytes, const std
   if (guest == nullptr) return std::nullopt;
   // Numbers are taken for the most kernels that this image can need.
   const uint32_t most = functions ? static_cast<uint32_t>(functions->size()) : 0;
-  auto patched = patch::PatchImage(*image, {.layout = guest->layout(),
-                                            .first_kernel = guest->TakeKernelNumbers(most),
-                                            .numbered = &numbers,
-                                            .choose = Choose});
+  patch::Options options{.layout = guest->layout(),
+                         .first_kernel = guest->TakeKernelNumbers(most),
+                         .numbered = &numbers,
+                         .choose = Choose};
+  if (!WantsAllEvents()) options.wants_event = WantsEvent;
+  auto patched = patch::PatchImage(*image, options);
   if (!patched) {
     Say("a marked code image is not traced: " + patched.error().message);
     guest->Note(capture::Severity::kRefusal, -1, patched.error().message);

@@ -14,6 +14,7 @@ namespace {
 struct State {
   session::Selection selection;
   std::optional<session::KernelChooser> chooser;
+  bool needs_sinks = false;
 };
 
 Result<State> Read() {
@@ -21,7 +22,12 @@ Result<State> Read() {
   if (!selection) return tl::unexpected(selection.error());
   auto chooser = session::KernelChooser::Make(*selection);
   if (!chooser) return tl::unexpected(chooser.error());
-  return State{.selection = std::move(*selection), .chooser = std::move(*chooser)};
+  // What is chosen when an image is loaded needs none, but for kernels that share functions.
+  session::Selection rest = *selection;
+  rest.events.clear();
+  return State{.selection = std::move(*selection),
+               .chooser = std::move(*chooser),
+               .needs_sinks = rest != session::Selection()};
 }
 
 // Never destroyed, since hooks may run until the end, and made without memory that may lack.
@@ -57,8 +63,15 @@ patch::Choice Choose(const std::string& mangled) {
           .filter = state.chooser->Ctas(mangled)};
 }
 
+bool WantsEvent(const std::string& name) {
+  const State& state = Get();
+  return !state.chooser || state.chooser->WantsEvent(name);
+}
+
+bool WantsAllEvents() noexcept { return Wanted().events.empty(); }
+
 bool WantsUnmarked() noexcept { return !Wanted().warps.empty(); }
 
-bool NeedsSinks() noexcept { return Wanted() != session::Selection(); }
+bool NeedsSinks() noexcept { return Get().needs_sinks; }
 
 }  // namespace iket::inject

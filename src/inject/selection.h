@@ -15,6 +15,10 @@ const session::Selection& Wanted() noexcept;
 // Of a kernel, by its mangled name.
 patch::Choice Choose(const std::string& mangled);
 
+// Of an event, by its name; only where WantsAllEvents() is false.
+bool WantsEvent(const std::string& name);
+bool WantsAllEvents() noexcept;
+
 // True if code without marks may be wanted too.
 bool WantsUnmarked() noexcept;
 

@@ -29,6 +29,7 @@ struct Declaration {
   EventKind kind = EventKind::kMark;
   uint8_t payload = kPayloadNone;
   std::string name;
+  bool left_out = false;  // nobody wants its records (patch.h); never of a pop, which is its push's
 
   friend bool operator==(const Declaration&, const Declaration&) = default;
 };

@@ -13,17 +13,25 @@
 namespace iket::patch {
 namespace {
 
+bool HasRecordedSite(const CodeSection& section) {
+  return std::any_of(section.sites.all.begin(), section.sites.all.end(),
+                     [](const Site& site) { return !site.left_out; });
+}
+
 // The code of an image, and which of it is to be patched.
 struct Plan {
+  Declarations declarations;
   std::vector<CodeSection> sections;
   std::vector<Choice> choices;      // by section
   std::vector<Decision> decisions;  // by section
 
   bool Wants(size_t i) const { return decisions[i].patch; }
-  bool Shows(size_t i) const {
-    const Sites& sites = sections[i].sites;
-    return !sites.all.empty() || !sites.problems.empty() || choices[i].unmarked || Wants(i);
+  // By itself: what it calls may want it patched too.
+  bool HasMarks(size_t i) const {
+    return HasRecordedSite(sections[i]) || !sections[i].sites.problems.empty() ||
+           choices[i].unmarked;
   }
+  bool Shows(size_t i) const { return !sections[i].sites.all.empty() || HasMarks(i) || Wants(i); }
 };
 
 // Why a section is refused. `depth` bounds a chain of reasons; people read the first two.
@@ -49,13 +57,54 @@ std::string Explain(const Plan& plan, uint32_t i, int depth) {
   return plan.sections[i].refusal;
 }
 
+// Which declarations nobody wants, and which sites are therefore left as they are.
+void LeaveOutEvents(const decltype(Options::wants_event)& wants_event, Plan& plan) {
+  for (Declaration& declaration : plan.declarations.all) {
+    if (declaration.kind == EventKind::kPop) continue;
+    declaration.left_out = !wants_event(declaration.name);
+  }
+  // By id: of two names with one, a record may be either.
+  struct Event {
+    bool left_out = true;
+    bool nests = false;  // is on the stack of pushes and pops
+  };
+  std::map<uint32_t, Event> events;
+  for (const Declaration& declaration : plan.declarations.all) {
+    Event& event = events[declaration.id];
+    const bool is_pop = declaration.kind == EventKind::kPop;
+    event.left_out &= is_pop || declaration.left_out;
+    event.nests |= is_pop || declaration.kind == EventKind::kPush;
+  }
+  for (Declaration& declaration : plan.declarations.all) {
+    declaration.left_out &= events[declaration.id].left_out;
+  }
+  const bool any_push = std::any_of(events.begin(), events.end(), [](const auto& event) {
+    return event.second.nests && !event.second.left_out;
+  });
+  const auto event_of = [&events](const Site& site) {
+    const auto found = events.find(site.event);
+    return found != events.end() ? &found->second : nullptr;
+  };
+  const bool all_known =
+      std::all_of(plan.sections.begin(), plan.sections.end(), [&](const CodeSection& section) {
+        return std::all_of(section.sites.all.begin(), section.sites.all.end(),
+                           [&](const Site& site) { return event_of(site) != nullptr; });
+      });
+  for (CodeSection& section : plan.sections) {
+    for (Site& site : section.sites.all) {
+      const Event* const event = event_of(site);
+      site.left_out =
+          event != nullptr && event->left_out && (!event->nests || (!any_push && all_known));
+    }
+  }
+}
+
 void DecideAll(const cubin::Image& image, Plan& plan) {
   std::vector<CallNode> nodes;
   for (size_t i = 0; i < plan.sections.size(); ++i) {
     const CodeSection& section = plan.sections[i];
     nodes.push_back({.is_kernel = section.is_kernel(),
-                     .has_marks = !section.sites.all.empty() || !section.sites.problems.empty() ||
-                                  plan.choices[i].unmarked,
+                     .has_marks = plan.HasMarks(i),
                      .ends_warps = !section.exits.empty(),
                      .can_be_patched = section.refusal.empty(),
                      .breaks_ring_state = section.uses_reserved_uniforms,
@@ -69,8 +118,9 @@ void DecideAll(const cubin::Image& image, Plan& plan) {
   }
 }
 
-Result<Plan> MakePlan(const cubin::Image& image, const decltype(Options::choose)& choose = {}) {
+Result<Plan> MakePlan(const cubin::Image& image, const Options& options = {}) {
   Plan plan;
+  plan.declarations = ReadDeclarations(image);
   auto functions = cubin::Functions(image);
   if (!functions) return tl::unexpected(functions.error());
   std::map<uint32_t, std::vector<cubin::Function>> by_section;
@@ -83,26 +133,32 @@ Result<Plan> MakePlan(const cubin::Image& image, const decltype(Options::choose)
   for (auto& [section, members] : by_section) {
     auto analyzed = AnalyzeCode(image, section, std::move(members), registers);
     if (!analyzed) return tl::unexpected(analyzed.error());
-    plan.choices.push_back(choose && analyzed->is_kernel()
-                               ? choose(std::string(analyzed->function().name))
+    plan.choices.push_back(options.choose && analyzed->is_kernel()
+                               ? options.choose(std::string(analyzed->function().name))
                                : Choice());
     plan.sections.push_back(std::move(*analyzed));
   }
+  if (options.wants_event) LeaveOutEvents(options.wants_event, plan);
   DecideAll(image, plan);
   return plan;
 }
 
-FunctionReport Describe(const CodeSection& section, bool patched) {
+FunctionReport Describe(const CodeSection& section, bool patched, bool has_marks) {
   FunctionReport report;
   report.name = std::string(section.function().name);
   report.is_kernel = section.is_kernel();
-  report.refusal = section.refusal;
+  // What nobody wants patched is not refused.
+  const bool only_left_out = !patched && !has_marks && !section.sites.all.empty();
+  if (!only_left_out) report.refusal = section.refusal;
   report.has_trampoline = patched && section.is_kernel();
   report.reads_cta_yz = section.reads_cta_yz;
   report.registers = report.patched_registers = section.registers;
   for (const Site& site : section.sites.all) {
     report.sites.push_back({.offset = uint64_t{site.advance} * sass::kInstructionBytes,
-                            .has_payload = site.has_payload()});
+                            .has_payload = site.has_payload(),
+                            .event = site.event,
+                            .left_out = site.left_out});
+    report.sites_left_out += site.left_out ? 1 : 0;
   }
   return report;
 }
@@ -122,13 +178,12 @@ std::array<uint32_t, 3> ClusterCtas(const cubin::Image& image, uint32_t section)
 Result<ImageReport> Report(const cubin::Image& image, const Plan& plan) {
   ImageReport report;
   report.arch = image.ArchName();
-  Declarations declarations = ReadDeclarations(image);
-  report.declarations = std::move(declarations.all);
-  report.problems = std::move(declarations.problems);
+  report.declarations = plan.declarations.all;
+  report.problems = plan.declarations.problems;
   report.foreign = FindForeignMarks(image);
   for (size_t i = 0; i < plan.sections.size(); ++i) {
     if (!plan.Shows(i)) continue;
-    report.functions.push_back(Describe(plan.sections[i], plan.Wants(i)));
+    report.functions.push_back(Describe(plan.sections[i], plan.Wants(i), plan.HasMarks(i)));
     report.functions.back().left_out = !plan.choices[i].wanted;
     report.functions.back().cluster_ctas = ClusterCtas(image, plan.sections[i].section);
   }
@@ -200,7 +255,7 @@ Result<ImageReport> Inspect(const cubin::Image& image) {
 }
 
 Result<Patched> PatchImage(const cubin::Image& image, const Options& options) {
-  auto plan = MakePlan(image, options.choose);
+  auto plan = MakePlan(image, options);
   if (!plan) return tl::unexpected(plan.error());
   auto report = Report(image, *plan);
   if (!report) return tl::unexpected(report.error());

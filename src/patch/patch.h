@@ -6,6 +6,12 @@
 // patched only if every kernel that can reach it is: a mark without its kernel's trampoline would
 // store to wherever UR0:UR1 happens to point.
 //
+// Sites of events that nobody wants stay as they are, byte for byte, if the code shows which event
+// each of them is: marks, and begins and ends of scoped ranges. A pop does not say whose it is, so
+// pushes and pops stay or go together, by image: they go if no push of the image is wanted and all
+// its sites show their events. What else nobody wants is recorded, and its declaration says so. A
+// kernel or function without a site that is wanted needs no patching on its own account.
+//
 // The result runs only after the host has written the window's base to the constant `__iket_window`
 // in the context (window_constant.h).
 #pragma once
@@ -29,6 +35,8 @@ namespace iket::patch {
 struct SiteReport {
   uint64_t offset = 0;  // of its last slot in its code section, bytes
   bool has_payload = false;
+  uint32_t event = 0;     // its id; 0: the code does not show which
+  bool left_out = false;  // nobody wants its event: it is as it was
 };
 
 struct FunctionReport {
@@ -39,8 +47,9 @@ struct FunctionReport {
   bool has_trampoline = false;  // a kernel that begins and ends are recorded of, or would be
   ring::CtaFilter filter{};     // of a kernel with a trampoline: who records
   std::array<uint32_t, 3> cluster_ctas{};  // that the kernel was compiled for; 0: the launch says
-  bool left_out = false;     // nobody wants its records: it is as it was, or has no CTA that
-                             // passes, because it shares functions with others
+  bool left_out = false;  // nobody wants its records: it is as it was, or has no CTA that
+                          // passes, because it shares functions with others
+  uint32_t sites_left_out = 0;
   uint32_t number = 0;       // of a kernel with a trampoline: what its begin records carry
   bool reads_cta_yz = true;  // its identity records carry blockIdx.y and .z
   uint32_t registers = 0;    // a thread, before
@@ -77,6 +86,8 @@ struct Options {
   const std::map<std::string, uint32_t, std::less<>>* numbered = nullptr;
   // By mangled name; without it all of every kernel is wanted.
   std::function<Choice(const std::string&)> choose{};
+  // By the name of an event, never a pop's; without it all are wanted.
+  std::function<bool(const std::string&)> wants_event{};
 };
 
 struct Patched {

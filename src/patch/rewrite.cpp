@@ -31,11 +31,15 @@ class Rewriter {
 
   RewrittenCode Run(const EntryOptions* entry) {
     for (const Site& site : section_.sites.all) {
+      if (site.left_out) continue;
       makes_address_[AddressOf(site)] = true;
       RewriteStore(site);
     }
-    for (const Site& site : section_.sites.all) RewriteSlots(site);
+    for (const Site& site : section_.sites.all) {
+      if (!site.left_out) RewriteSlots(site);
+    }
     for (uint32_t store : section_.stores_to_guard) {
+      if (IsDormant(store)) continue;
       Control control = code_[store].control();
       control.read_barrier = kExitBarrier;
       code_[store] = code_[store].WithControl(control);
@@ -48,6 +52,16 @@ class Rewriter {
 
  private:
   uint64_t End() const { return code_.size() * kInstructionBytes; }
+
+  // True of the store of a site that is left out, if what a stub might spoil is its data alone: it
+  // never happens, so to say, and then to bytes that nobody reads. Through a general register it
+  // could go elsewhere.
+  bool IsDormant(uint32_t store) const {
+    if (section_.code[store].opcode() != sass::kOpStsUniform) return false;
+    const auto& sites = section_.sites.all;
+    return std::any_of(sites.begin(), sites.end(),
+                       [store](const Site& site) { return site.left_out && site.store == store; });
+  }
 
   // A guard that never holds becomes one that does, in the first active lane; without a payload,
   // in which lanes may differ, it goes, and its comparison makes room for the address. What makes

@@ -81,10 +81,30 @@ class SiteFinder {
       return site.has_payload() ? "an address slot without a payload"
                                 : "its address slot is missing";
     }
-    return FindCompare(first, site);
+    std::string problem = FindCompare(first, site);
+    if (problem.empty()) site.event = EventOf(site);
+    return problem;
   }
 
  private:
+  // The id in the second word of the data, or 0 where the block does not show it.
+  uint32_t EventOf(const Site& site) const {
+    const Instruction& store = code_[site.store];
+    const uint32_t word = StoreData(store) + 1;
+    for (uint32_t i = site.store; !starts_[i];) {
+      --i;
+      if (!sass::MayWriteRegister(code_[i], word)) continue;
+      const auto constant = sass::MovedConstant(code_[i]);
+      // Under the store's guard it is there whenever the store is.
+      const bool reaches =
+          code_[i].is_unguarded() || (i > site.compare && code_[i].guard() == store.guard() &&
+                                      code_[i].guard_negated() == store.guard_negated());
+      if (!constant || !reaches || code_[i].Bits(16, 8) != word) return 0;
+      return *constant <= ring::kEventIdMask ? *constant : 0;
+    }
+    return 0;
+  }
+
   // False if the low word of the data was read from another counter. Where ptxas copied it on the
   // way, or the block does not show who wrote it, the address and the guard have to do.
   bool HoldsClock(uint32_t store) const {

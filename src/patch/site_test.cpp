@@ -143,6 +143,41 @@ TEST(FindSites, IgnoresUnguardedStoresOfAClock) {
   EXPECT_EQ(OnlySite({kClock, own, kClock, kCompare, kId, kStore, kAdvance, kExit}).store, 5u);
 }
 
+// Which event a site stores is asked only where the code says it for certain.
+TEST(FindSites, ShowsTheEventThatIsStored) {
+  constexpr uint32_t kEvent = 0x12345678;
+  EXPECT_EQ(OnlySite(With(kMark, 4, kAdvance)).event, kEvent);
+  // IMAD.MOV.U32 R3, RZ, RZ, 0x378ed356, under the guard and before all of it.
+  constexpr Instruction kImad{0x378ed356ff038424, 0x000fe200078e00ff};
+  EXPECT_EQ(OnlySite(With(kMark, 2, kImad)).event, 0x378ed356u);
+  const Instruction always = kImad.WithGuard(sass::kPredicateTrue);
+  EXPECT_EQ(OnlySite({always, kClock, kCompare, kStore, kAdvance, kExit}).event, 0x378ed356u);
+  EXPECT_EQ(OnlySite({always, kClock, kCompare, kOther, kStore, kAdvance, kExit}).event,
+            0x378ed356u);
+}
+
+TEST(FindSites, SaysWhenTheEventDoesNotShow) {
+  constexpr uint32_t kNobody = 0;
+  EXPECT_EQ(OnlySite(Without(kMark, 2)).event, kNobody);
+  // Under another guard, or that of an earlier predicate of the same number.
+  EXPECT_EQ(OnlySite(With(kMark, 2, kId.WithGuard(1))).event, kNobody);
+  EXPECT_EQ(OnlySite({kClock, kId, kCompare, kStore, kAdvance, kExit}).event, kNobody);
+  // Copied, with its top bit set, or written again: by a word that is known and by one that is not.
+  EXPECT_EQ(OnlySite(With(kMark, 2, {0x0000000900038202, 0x000fca0000000f00})).event, kNobody);
+  EXPECT_EQ(OnlySite(With(kMark, 2, {0x8234567800038802, 0x000fca0000000f00})).event, kNobody);
+  const Instruction add{0x0000000403037210, 0x000fe20007ffe0ff};  // IADD3 R3, R3, R4, RZ
+  EXPECT_EQ(OnlySite({kClock, kCompare, kId, add, kStore, kAdvance, kExit}).event, kNobody);
+  const Instruction unknown{0x00000000000075f0, 0x000fe20000000000};
+  EXPECT_EQ(OnlySite({kClock, kCompare, kId, unknown, kStore, kAdvance, kExit}).event, kNobody);
+  // IMAD.MOV of a register, and an IMAD that multiplies.
+  EXPECT_EQ(OnlySite(With(kMark, 2, {0x00000009ff038224, 0x000fe200078e00ff})).event, kNobody);
+  EXPECT_EQ(OnlySite(With(kMark, 2, {0x378ed35604038424, 0x000fe200078e00ff})).event, kNobody);
+  // Made in another block.
+  const Instruction always = kId.WithGuard(sass::kPredicateTrue);
+  const Instruction branch = sass::Bra(16, 32, kPlain);
+  EXPECT_EQ(OnlySite({always, branch, kClock, kCompare, kStore, kAdvance, kExit}).event, kNobody);
+}
+
 // The predicate may serve again once the store is done.
 TEST(FindSites, LeavesThePredicateToOthersBehindTheStore) {
   const Code user = {sass::TestImmediate(0, 7, 1, kPlain), kOther.WithGuard(0)};

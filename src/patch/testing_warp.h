@@ -132,6 +132,9 @@ class Warp {
         if (d == sass::kRegisterZero) return;
         r[d] = i.Bits(72, 8) == 0xc0 ? ra & immediate : ra | immediate;
         return;
+      case 0x424:  // IMAD Rd, Ra, Rb, imm
+        r[d] = ra * (i.Bits(64, 8) == sass::kRegisterZero ? 0 : r[i.Bits(64, 8)]) + immediate;
+        return;
       case 0x824:  // IMAD Rd, Ra, imm, Rc
         r[d] = ra * immediate + (i.Bits(64, 8) == sass::kRegisterZero ? 0 : r[i.Bits(64, 8)]);
         return;

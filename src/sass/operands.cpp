@@ -1,5 +1,9 @@
 #include "sass/operands.h"
 
+#include <string_view>
+
+#include "sass/decode.h"
+
 namespace iket::sass {
 namespace {
 
@@ -64,6 +68,29 @@ bool MayUseReservedUniforms(const Instruction& instruction) {
 bool IsMove(const Instruction& instruction) {
   const uint32_t base = instruction.base_opcode();
   return base == 0x002 || (base == 0x024 && instruction.Bits(24, 8) == kRegisterZero);
+}
+
+std::optional<uint32_t> MovedConstant(const Instruction& instruction) {
+  constexpr uint32_t kMov = 0x802, kImad = 0x424;  // R, imm and R, R, R, imm
+  constexpr uint32_t kAllBytes = 15;
+  const bool is_mov = instruction.opcode() == kMov && instruction.Bits(72, 4) == kAllBytes;
+  const bool is_imad = instruction.opcode() == kImad && IsMove(instruction) &&
+                       instruction.Bits(74, 2) == 0;  // no carry, no sign
+  if (!is_mov && !is_imad) return std::nullopt;
+  return instruction.Bits(32, 32);
+}
+
+bool MayWriteRegister(const Instruction& instruction, uint32_t index) {
+  constexpr uint32_t kMostRegisters = 8;  // of one result: DMMA, as far as rows are known
+  const OpcodeRow* const row = FindOpcode(instruction);
+  if (row == nullptr) return true;
+  const std::string_view operands(row->operands);
+  if (operands.starts_with('c')) return true;  // textures have a second result
+  if (operands.find('d') == std::string_view::npos) return false;
+  const uint32_t first = instruction.Bits(16, 8);
+  uint32_t count = kMostRegisters;
+  if (instruction.opcode() == kOpCs2r) count = instruction.Bits(80, 1) != 0 ? 2 : 1;
+  return first != kRegisterZero && first <= index && index < first + count;
 }
 
 bool IsIsetp(const Instruction& instruction) { return instruction.base_opcode() == 0x00c; }

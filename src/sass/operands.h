@@ -6,6 +6,7 @@
 
 #include <bitset>
 #include <cstdint>
+#include <optional>
 
 #include "sass/instruction.h"
 
@@ -18,6 +19,11 @@ bool MayUseReservedUniforms(const Instruction& instruction);
 
 // MOV in any form, or IMAD used as one (its multiplicand is RZ).
 bool IsMove(const Instruction& instruction);
+// The constant that a move of one writes, whole, to the register at bit 16: MOV, or IMAD.MOV.
+// Nothing for all else, among it constants that are made in other ways.
+std::optional<uint32_t> MovedConstant(const Instruction& instruction);
+// False if the instruction is known not to write general register `index`.
+bool MayWriteRegister(const Instruction& instruction, uint32_t index);
 // ISETP in any form, and the first predicate that it writes.
 bool IsIsetp(const Instruction& instruction);
 uint32_t IsetpPredicate(const Instruction& instruction);

@@ -30,6 +30,40 @@ TEST(ReservedUniforms, NoWriterInTheTableIsMissed) {
   EXPECT_GT(writers, 20);
 }
 
+TEST(Constants, AreWhatMovesOfThemWrite) {
+  EXPECT_EQ(MovedConstant(MovImmediate(3, 0x12345678, {})), 0x12345678u);
+  // IMAD.MOV.U32 R3, RZ, RZ, 0x378ed356, by ptxas 13.0.
+  constexpr Instruction kImad{0x378ed356ff037424, 0x000fe200078e00ff};
+  EXPECT_EQ(MovedConstant(kImad), 0x378ed356u);
+  EXPECT_EQ(MovedConstant(kImad.WithNegatedGuard(0)), 0x378ed356u);
+  // Some bytes of a register, a product, a carry; and a register.
+  Instruction bytes = MovImmediate(3, 1, {});
+  bytes.high &= ~uint64_t{0x100};
+  EXPECT_EQ(MovedConstant(bytes), std::nullopt);
+  EXPECT_EQ(MovedConstant({kImad.low & ~(uint64_t{0xf0} << 24), kImad.high}), std::nullopt);
+  EXPECT_EQ(MovedConstant({kImad.low, kImad.high | 1u << (74 - 64)}), std::nullopt);
+  EXPECT_EQ(MovedConstant(MovFromUniform(2, 8, {})), std::nullopt);
+  EXPECT_EQ(MovedConstant(Nop({})), std::nullopt);
+}
+
+// The decoder's table says of each opcode whether it writes a general register.
+TEST(Writers, NoneInTheTableIsMissed) {
+  int writers = 0;
+  for (const OpcodeRow& row : OpcodeTable()) {
+    const Instruction writes_r9{(row.opcode | (row.any_form ? 0x200u : 0u)) | 0x7000u | 9u << 16,
+                                0};
+    const bool may = std::string_view(row.operands).find('d') != std::string_view::npos;
+    EXPECT_EQ(MayWriteRegister(writes_r9, 9), may) << row.mnemonic;
+    const bool second = row.operands[0] == 'c';
+    EXPECT_EQ(MayWriteRegister(writes_r9, 8), second) << row.mnemonic;
+    EXPECT_EQ(MayWriteRegister(writes_r9, 17), second) << row.mnemonic;
+    writers += may ? 1 : 0;
+  }
+  EXPECT_GT(writers, 80);
+  EXPECT_TRUE(MayWriteRegister({0x75f0, 0}, 200)) << "a word without a row";
+  EXPECT_FALSE(MayWriteRegister(Cs2r32(2, SpecialRegister::kClockLow, {}), 3));
+}
+
 TEST(ReservedUniforms, GeneralRegistersWithThoseNumbersAreFine) {
   EXPECT_FALSE(MayUseReservedUniforms(MovImmediate(0, 1, {})));
   EXPECT_FALSE(MayUseReservedUniforms(MovFromUniform(2, 8, {})));

@@ -40,6 +40,10 @@ Result<void> DecodeLine(std::string_view line, Selection& selection) {
     selection.warps = value;
     return {};
   }
+  if (wish == "events") {
+    selection.events = value;
+    return {};
+  }
   if (wish == "cluster") return keep(ParseCluster(value), selection.ctas.cluster);
   if (wish == "cta-sample") return keep(ParseSample(value), selection.ctas.sample);
   if (wish == "sm") return keep(ParseSms(value), selection.ctas.sms);
@@ -141,6 +145,7 @@ std::string Encode(const Selection& selection) {
   };
   if (!selection.kernels.empty()) line("kernel", selection.kernels);
   if (!selection.warps.empty()) line("warps", selection.warps);
+  if (!selection.events.empty()) line("events", selection.events);
   if (selection.ctas.cluster) line("cluster", Text(*selection.ctas.cluster));
   if (selection.ctas.sample != 1) line("cta-sample", selection.ctas.sample);
   if (!selection.ctas.sms.empty()) {
@@ -215,8 +220,11 @@ Result<KernelChooser> KernelChooser::Make(const Selection& selection) {
   if (!kernels) return tl::unexpected(kernels.error());
   auto warps = Pattern::Make(selection.warps);
   if (!warps) return tl::unexpected(warps.error());
+  auto events = Pattern::Make(selection.events);
+  if (!events) return tl::unexpected(events.error());
   chooser.pattern_ = std::move(*kernels);
   chooser.warps_ = std::move(*warps);
+  chooser.events_ = std::move(*events);
   return chooser;
 }
 
@@ -226,6 +234,10 @@ bool KernelChooser::Wants(const std::string& mangled, const std::string& demangl
 
 bool KernelChooser::WantsWarps(const std::string& mangled, const std::string& demangled) const {
   return warps_ != nullptr && (warps_->IsIn(mangled) || warps_->IsIn(demangled));
+}
+
+bool KernelChooser::WantsEvent(const std::string& name) const {
+  return events_ == nullptr || events_->IsIn(name);
 }
 
 ring::CtaFilter KernelChooser::Ctas(std::string_view mangled) const {

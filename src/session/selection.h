@@ -1,11 +1,12 @@
 // selection.h: what a person wants to be recorded, as `iket profile` tells it to the processes that
-// it traces: which kernels, which of their CTAs, which launches.
+// it traces: which kernels, which of their CTAs and events, which launches.
 //
 // It travels as text in one environment variable, a line for each wish, so that a library preloaded
 // by hand takes the same:
 //
 //   kernel REGEX        kernels in whose name, mangled or not, this extended expression is found
 //   warps REGEX         begins and ends of warps of such kernels, though they have no marks
+//   events REGEX        events in whose name this is found
 //   cluster X,Y,Z       the cluster at this place of the grid (without clusters: the CTA)
 //   cta-sample N        CTAs whose linear number is a multiple of N
 //   sm 0-3,7            CTAs on these SMs
@@ -42,6 +43,7 @@ struct ClusterRule {
 struct Selection {
   std::string kernels{};  // empty: all
   std::string warps{};    // empty: none
+  std::string events{};   // empty: all
   ring::CtaFilter ctas{};
   std::vector<ClusterRule> rules{};
   uint64_t first_launch = 0;
@@ -67,7 +69,7 @@ Result<std::vector<ring::SmRange>> ParseSms(std::string_view text);
 // "A:B", "A:" or ":B"; "A" is launch A alone.
 Result<std::pair<uint64_t, uint64_t>> ParseLaunches(std::string_view text);
 
-// Which kernels a selection wants.
+// Which kernels a selection wants, and which of their events.
 class KernelChooser {
  public:
   // Errors: kUsage (no regular expression). `selection` is copied.
@@ -80,6 +82,7 @@ class KernelChooser {
   // Also if it has no marks.
   bool WantsWarps(const std::string& mangled, const std::string& demangled) const;
   ring::CtaFilter Ctas(std::string_view mangled) const;
+  bool WantsEvent(const std::string& name) const;
 
  private:
   struct Pattern;
@@ -88,6 +91,7 @@ class KernelChooser {
   std::vector<ClusterRule> rules_;
   std::unique_ptr<Pattern> pattern_;  // null: all
   std::unique_ptr<Pattern> warps_;    // null: none
+  std::unique_ptr<Pattern> events_;   // null: all
 };
 
 }  // namespace iket::session

@@ -20,6 +20,7 @@ TEST(Selection, NoWishIsNoText) {
 TEST(Selection, TextThereAndBack) {
   const Selection selection{.kernels = "^gemm.*<(half|float)>",
                             .warps = "flash|attention",
+                            .events = "^mma( |$)",
                             .ctas = {.cluster = {{1, 2, 3}}, .sample = 7, .sms = {{0, 3}, {9, 9}}},
                             .rules = {{.part = "attention fwd", .cluster = {{4, 0, 0}}},
                                       {.part = "norm", .cluster = std::nullopt}},

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "sim/half.h"
 #include "sim/testing.h"
@@ -86,6 +88,46 @@ TEST(Patched, GemmComputesAndRecords) {
   const PatchedImage patched = LoadPatched(device, "gemm_mma_marked.cubin", kRingBytes);
   CheckGemm(device, *patched.image);
   EXPECT_GT(ReadRecords(device, patched).by_id.size(), 4u);
+}
+
+// What is recorded of some names is what is recorded of all, less the events of the others; and the
+// kernels compute what they do.
+TEST(Patched, AChoiceOfEventsTakesThoseAwayAndNothingElse) {
+  const auto compare = [](const std::string& file, const auto& check) {
+    Device whole_device;
+    const PatchedImage whole = LoadPatched(whole_device, file, kRingBytes);
+    check(whole_device, *whole.image);
+    const Records all = ReadRecords(whole_device, whole);
+    std::map<uint32_t, std::string> name_of;
+    std::set<std::string> names, pushes;
+    for (const patch::Declaration& declaration : whole.declarations) {
+      name_of[declaration.id] = declaration.name;
+      if (declaration.kind != patch::EventKind::kPop) names.insert(declaration.name);
+      if (declaration.kind == patch::EventKind::kPush) pushes.insert(declaration.name);
+    }
+    ASSERT_LE(pushes.size(), 1u) << "else the others are there too";
+    ASSERT_GE(names.size(), 2u);
+    for (const std::string& name : names) {
+      SCOPED_TRACE(name);
+      Device device;
+      const PatchedImage patched = LoadPatched(
+          device, file, kRingBytes, [&](const std::string& event) { return event == name; });
+      check(device, *patched.image);
+      const Records some = ReadRecords(device, patched);
+      EXPECT_EQ(some.begins, all.begins);
+      EXPECT_EQ(some.identities, all.identities);
+      auto expected = all.by_id;
+      std::erase_if(expected, [&](const auto& event) {
+        const std::string& of = name_of[event.first];
+        return of.empty() ? !pushes.contains(name) : of != name;  // a pop is its push's
+      });
+      EXPECT_EQ(some.by_id, expected);
+    }
+  };
+  compare("saxpy_marked.cubin",
+          [](Device& device, const Image& image) { CheckSaxpy(device, image, 5000); });
+  compare("gemm_mma_marked.cubin",
+          [](Device& device, const Image& image) { CheckGemm(device, image); });
 }
 
 }  // namespace

@@ -16,16 +16,20 @@ struct PatchedImage {
   const Image* image = nullptr;
   ring::Layout layout;
   uint64_t base = 0;
+  std::vector<patch::Declaration> declarations{};
 };
 
 // Loads the patched form of a cubin, maps its window and tells it where that is.
-inline PatchedImage LoadPatched(Device& device, const std::string& name, uint32_t ring_bytes) {
+inline PatchedImage LoadPatched(Device& device, const std::string& name, uint32_t ring_bytes,
+                                const decltype(patch::Options::wants_event)& wants_event = {}) {
   PatchedImage result;
   result.layout = ring::MakeLayout(ring_bytes, DeviceModel{}.sm_count).value();
   const auto bytes = ReadFile(IKET_BINARY_DIR "/src/sim/" + name);
   const auto original = cubin::Image::Parse(UntrustedBytes(bytes)).value();
-  const auto patched = patch::PatchImage(original, {.layout = result.layout}).value();
+  const auto patched =
+      patch::PatchImage(original, {.layout = result.layout, .wants_event = wants_event}).value();
   EXPECT_TRUE(patched.image.has_value());
+  result.declarations = patched.report.declarations;
   result.image = &device.LoadBytes(*patched.image);
   const uint64_t table = result.layout.table_bytes(), rings = result.layout.rings_bytes();
   const uint64_t reserved =

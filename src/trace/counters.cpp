@@ -11,6 +11,8 @@ constexpr std::array kCounters = {
                 false},
     CounterInfo{&Counters::records_kept, "records_kept", "records kept", false},
     CounterInfo{&Counters::records_lost, "records_lost", "records overwritten by newer ones", true},
+    CounterInfo{&Counters::events_left_out, "events_left_out",
+                "kept records of events that were not to be recorded: they are not shown", false},
     CounterInfo{&Counters::lost_is_lower_bound, "lost_is_lower_bound",
                 "rings whose loss is at least what was counted: a running warp lapped its ring",
                 true},

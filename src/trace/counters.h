@@ -15,6 +15,8 @@ struct Counters {
   uint64_t records_kept = 0;
   uint64_t records_lost = 0;  // overwritten by newer ones: written - kept
 
+  uint64_t events_left_out = 0;  // kept records of events that were not to be recorded: not shown
+
   // What is incomplete.
   uint64_t lost_is_lower_bound = 0;   // rings whose loss is at least what was counted
   uint64_t warps_begin_missing = 0;   // warps whose begin was overwritten

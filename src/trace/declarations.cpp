@@ -87,7 +87,7 @@ Declarations::Declarations(std::span<const capture::Declaration> declared, Strin
     uint32_t image, id, row;
   };
   std::vector<Difference> differences;
-  std::map<std::tuple<uint32_t, EventKind, PayloadType, StringId>, uint32_t> row_of_meaning;
+  std::map<std::tuple<uint32_t, EventKind, PayloadType, StringId, bool>, uint32_t> row_of_meaning;
   for (const capture::Declaration& one : declared) {
     const PayloadForm form = FormOf(one.payload);
     const Declaration row{.id = one.event,
@@ -96,10 +96,13 @@ Declarations::Declarations(std::span<const capture::Declaration> declared, Strin
                           .name = strings.Intern(one.name),
                           .file = strings.Intern(one.file),
                           .line = one.line,
-                          .colour = one.colour};
+                          .colour = one.colour,
+                          // Without its pops no push could be closed.
+                          .left_out = one.left_out && one.kind != capture::EventKind::kPop};
     if (row.id == 0 || row.id > ring::kEventIdMask) continue;  // no record can carry it
     const auto [known, is_new] = row_of_meaning.try_emplace(
-        std::tuple(row.id, row.kind, row.payload, row.name), static_cast<uint32_t>(rows.size()));
+        std::tuple(row.id, row.kind, row.payload, row.name, row.left_out),
+        static_cast<uint32_t>(rows.size()));
     const uint32_t index = known->second;
     if (is_new) {
       rows.push_back(row);

@@ -79,6 +79,18 @@ TEST(Declarations, KindsAndTypesOfLaterVersionsAreKept) {
   EXPECT_EQ(tables.rows[row].payload, PayloadType::kU64);
 }
 
+TEST(Declarations, WhatIsLeftOutInOneImageIsWantedInAnother) {
+  Tables tables({{.image = 0, .event = 77, .name = "a"},
+                 {.image = 1, .event = 77, .name = "a", .left_out = true},
+                 {.image = 1, .event = 78, .kind = Kind::kPop, .left_out = true}});
+  const auto left_out = [&](uint32_t image, uint32_t id) {
+    return tables.rows[tables.declarations.OfImage(image).Find(id)].left_out;
+  };
+  EXPECT_FALSE(left_out(0, 77));
+  EXPECT_TRUE(left_out(1, 77));
+  EXPECT_FALSE(left_out(1, 78)) << "a pop is its push's";
+}
+
 TEST(IdTable, AgreesWithAHashMap) {
   std::mt19937 random(7);
   IdTable table(5000);

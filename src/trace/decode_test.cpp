@@ -64,6 +64,46 @@ TEST_F(DecodeStory, ALaunchOfWhichEverythingIsKeptIsComplete) {
   EXPECT_EQ(model.counters.records_written, 16u * 5);
 }
 
+TEST_F(DecodeStory, WhatIsLeftOutIsNotInTheModelAndNotMissed) {
+  const uint32_t other = gpu.Declare(capture::EventKind::kMark, "other");
+  const uint32_t inner = gpu.Declare(capture::EventKind::kPush, "inner");
+  const uint32_t outer = gpu.Declare(capture::EventKind::kPush, "outer");
+  const uint32_t pop = gpu.Declare(capture::EventKind::kPop, "");
+  for (auto& declaration : gpu.facts().declarations) {
+    declaration.left_out = declaration.name == "other" || declaration.name == "outer";
+  }
+  const uint32_t grid = gpu.Launch(kernel, {4, 1, 1}, {32, 1, 1});
+  for (uint32_t cta : {2u, 0u, 3u, 1u}) {
+    const WarpId warp = gpu.Begin(grid, cta, 0, cta, 0);
+    for (uint32_t event : {other, outer, inner, other, pop, mark, pop, other}) {
+      gpu.Pass(50);
+      gpu.Event(warp, event, cta);
+    }
+    gpu.Exit(warp);
+  }
+  const Model model = Decode();
+  EXPECT_FALSE(AnyFault(model.counters));
+  EXPECT_EQ(model.launches[0].completeness, Completeness::kComplete);
+  EXPECT_EQ(model.launches[0].events_kept, 12u);
+  EXPECT_EQ(model.counters.events_left_out, 20u);
+  EXPECT_EQ(model.counters.records_kept, 40u);
+  ASSERT_EQ(model.events.size(), 12u);
+  ASSERT_EQ(model.ranges.size(), 4u);
+  ASSERT_EQ(model.marks.size(), 4u);
+  for (uint32_t warp = 0; warp < 4; ++warp) {
+    EXPECT_EQ(model.warps.event_count[warp], 3u);
+    EXPECT_EQ(model.events.warp[model.warps.first_event[warp]], warp);
+    EXPECT_EQ(model.DeclarationName(model.ranges.declaration[warp]), "inner");
+    EXPECT_EQ(model.ranges.begin_event[warp], model.warps.first_event[warp]);
+    EXPECT_EQ(model.ranges.end_event[warp], model.warps.first_event[warp] + 1);
+    EXPECT_EQ(model.ranges.depth[warp], 0u);
+    EXPECT_EQ(model.marks.event[warp], model.warps.first_event[warp] + 2);
+    // The warp lasted as long as it did: what it recorded last is behind all that is shown.
+    const uint64_t last = model.events.cycles[model.marks.event[warp]];
+    EXPECT_GT(model.warps.end_cycles[warp], last + 150);
+  }
+}
+
 TEST_F(DecodeStory, WarpsStandInTheOrderOfLaunchCtaAndIndex) {
   const uint32_t grid = gpu.Launch(kernel, {6, 1, 1}, {96, 1, 1});
   for (uint32_t cta : {5u, 0u, 3u, 1u, 4u, 2u}) {

@@ -73,6 +73,7 @@ void StateFacts(const capture::Capture& facts, StringInterner& strings, Model& m
   }
   for (size_t i = 0; i < facts.kernels.size(); ++i) {
     const capture::Kernel& from = facts.kernels[i];
+    const bool left_out = from.state == capture::KernelState::kLeftOut;
     std::string& name = short_names[i];
     const bool numbered = kernels_of_name[name] > 1;
     if (numbered) name += fmt::format("#{}", from.index);
@@ -80,8 +81,8 @@ void StateFacts(const capture::Capture& facts, StringInterner& strings, Model& m
                              .demangled = strings.Intern(from.demangled_name),
                              .short_name = strings.Intern(name),
                              .numbered = numbered,
-                             .refusal = strings.Intern(from.refusal),
-                             .left_out = from.state == capture::KernelState::kLeftOut});
+                             .refusal = strings.Intern(left_out ? "" : from.refusal),
+                             .left_out = left_out});
   }
 
   const capture::Damage& damage = facts.damage;

@@ -79,6 +79,7 @@ struct Declaration {
   StringId file = 0;         // where it stands in the source; "" unknown
   uint32_t line = 0;         // 0 unknown
   uint32_t colour = kNoRow;  // 0x00RRGGBB; kNoRow: automatic
+  bool left_out = false;     // nothing of it was to be recorded, and nothing of it is in the model
 };
 
 enum class Completeness : uint8_t {
@@ -159,7 +160,8 @@ struct Warps {
   size_t size() const { return launch.size(); }
 };
 
-// Every kept event, in the order of record. Whether `payload` means anything, and how it reads, is
+// Every kept event, in the order of record, but those of declarations that are left out, and pops
+// that close such pushes. Whether `payload` means anything, and how it reads, is
 // said by the declaration's payload type.
 struct Events {
   std::vector<uint32_t> warp;

@@ -5,6 +5,8 @@
 #include <bitset>
 #include <span>
 
+#include "trace/drop_events.h"
+
 namespace iket::trace {
 namespace {
 
@@ -12,8 +14,10 @@ class Pairing {
  public:
   explicit Pairing(Model& model) : model_(model) {
     for (const Declaration& declaration : model.declarations) {
-      meanings_.push_back({declaration.kind, declaration.name});
+      meanings_.push_back({declaration.kind, declaration.name, declaration.left_out});
+      hides_ |= declaration.left_out;
     }
+    if (hides_) hidden_.resize(model.events.cycles.size());
   }
 
   void Run() {
@@ -32,16 +36,18 @@ class Pairing {
     }
     Resize(ranges_);
     model_.marks.event.resize(marks_);
+    if (hides_) DropEvents(hidden_, model_);
   }
 
  private:
   struct Meaning {
     EventKind kind;
     StringId name;
+    bool hidden;  // Declaration::left_out
   };
   struct Open {
     StringId name;
-    uint32_t range;
+    uint32_t range;  // kNoRow: hidden
     uint16_t depth;
     bool scoped;  // of kRangeBegin
   };
@@ -57,6 +63,7 @@ class Pairing {
     for (uint32_t row : model_.events.declaration) ++events_of[row];
     size_t opens = 0, marks = 0;
     for (size_t row = 0; row < meanings_.size(); ++row) {
+      if (meanings_[row].hidden) continue;
       const EventKind kind = meanings_[row].kind;
       if (kind == EventKind::kPush || kind == EventKind::kRangeBegin) opens += events_of[row];
       if (kind == EventKind::kMark || kind == EventKind::kUnknown) marks += events_of[row];
@@ -82,7 +89,7 @@ class Pairing {
     const uint32_t first = model_.warps.first_event[warp];
     const uint32_t last = first + model_.warps.event_count[warp];
     const uint32_t* declaration = model_.events.declaration.data();
-    overflow_ = 0;
+    overflow_.clear();
     lossy_ = (model_.warps.flags[warp] & kWarpBeginMissing) != 0;
     uint32_t hole = NextHole(first, last);
     for (uint32_t event = first; event < last; ++event) {
@@ -91,6 +98,11 @@ class Pairing {
         hole = NextHole(event + 1, last);
       }
       const Meaning meaning = meanings_[declaration[event]];
+      if (meaning.hidden) [[unlikely]] {
+        hidden_[event] = true;
+        if (meaning.kind == EventKind::kPush) OpenHidden();
+        continue;
+      }
       switch (meaning.kind) {
         case EventKind::kMark:
         case EventKind::kUnknown:
@@ -103,8 +115,9 @@ class Pairing {
           OpenRange(warp, event, meaning.name, true);
           break;
         case EventKind::kPop:
-          if (overflow_ != 0) {
-            --overflow_;  // the innermost open range is one of those left out
+          if (!overflow_.empty()) {  // the innermost open range is one of those left out
+            if (overflow_.back()) hidden_[event] = true;
+            overflow_.pop_back();
           } else {
             CloseRange(event, [](const Open& open) { return !open.scoped; });
           }
@@ -116,7 +129,7 @@ class Pairing {
           break;
       }
     }
-    model_.counters.unclosed_ranges += depth_;
+    model_.counters.unclosed_ranges += shown_;
     EndAll(model_.warps.end_cycles[warp], kRangeUnclosed);
   }
 
@@ -128,20 +141,22 @@ class Pairing {
 
   // Records are lost here: what is open may be closed among them, and what they opened is unknown.
   void Cut(uint64_t cycles) {
-    model_.counters.ranges_cut += depth_;
+    model_.counters.ranges_cut += shown_;
     EndAll(cycles, kRangeUnclosed | kRangeCut);
-    overflow_ = 0;
+    overflow_.clear();
     lossy_ = true;
   }
 
   void EndAll(uint64_t cycles, uint8_t flags) {
     for (const Open& open : std::span(stack_).first(depth_)) {
+      if (open.range == kNoRow) continue;
       model_.ranges.end_cycles[open.range] = cycles;
       model_.ranges.end_event[open.range] = kNoRow;
       model_.ranges.flags[open.range] |= flags;
     }
     ForgetClosed();
     depth_ = 0;
+    shown_ = 0;
     in_order_ = true;
   }
 
@@ -149,10 +164,10 @@ class Pairing {
     ForgetClosed();
     if (depth_ == kMaxDepth) {
       ++model_.counters.depth_overflows;
-      overflow_ += scoped ? 0 : 1;
+      if (!scoped) overflow_.push_back(false);
       return;
     }
-    const uint16_t depth = in_order_ ? static_cast<uint16_t>(depth_) : LowestFreeDepth();
+    const uint16_t depth = in_order_ ? static_cast<uint16_t>(shown_) : LowestFreeDepth();
     Ranges& ranges = model_.ranges;
     const uint32_t range = ranges_++;
     ranges.warp[range] = warp;
@@ -162,6 +177,16 @@ class Pairing {
     ranges.depth[range] = depth;
     ranges.begin_event[range] = event;
     stack_[depth_++] = {name, range, depth, scoped};
+    ++shown_;
+  }
+
+  // A push that is not shown. Its pop has no name, so it has to be waited for.
+  void OpenHidden() {
+    if (depth_ == kMaxDepth) {
+      overflow_.push_back(true);
+    } else {
+      stack_[depth_++] = {0, kNoRow, 0, false};
+    }
   }
 
   template <typename Matches>
@@ -175,20 +200,30 @@ class Pairing {
       return;
     }
     const uint32_t range = stack_[at - 1].range;
+    if (range == kNoRow) {
+      hidden_[event] = true;
+      std::copy(stack_.begin() + at, stack_.begin() + depth_, stack_.begin() + at - 1);
+      --depth_;
+      return;
+    }
     closed_[closed_count_++] = {stack_[at - 1], false};
     model_.ranges.end_cycles[range] = model_.events.cycles[event];
     model_.ranges.end_event[range] = event;
-    if (at != depth_) {
+    bool crossed = false;
+    for (uint32_t above = at; above < depth_; ++above) {
+      if (stack_[above].range != kNoRow) {
+        model_.ranges.flags[stack_[above].range] |= kRangeCrossed;
+        crossed = true;
+      }
+      stack_[above - 1] = stack_[above];
+    }
+    if (crossed) {
       ++model_.counters.crossed_closes;
       model_.ranges.flags[range] |= kRangeCrossed;
-      for (uint32_t above = at; above < depth_; ++above) {
-        model_.ranges.flags[stack_[above].range] |= kRangeCrossed;
-        stack_[above - 1] = stack_[above];
-      }
       in_order_ = false;
     }
     --depth_;
-    if (depth_ == 0) in_order_ = true;
+    if (--shown_ == 0) in_order_ = true;
   }
 
   // Lanes that leave a scope at different times, as at a return on one side of a branch, each end
@@ -229,7 +264,9 @@ class Pairing {
   // Ranges of a divergent warp keep their depths when one below them closes.
   uint16_t LowestFreeDepth() const {
     std::bitset<kMaxDepth> taken;
-    for (const Open& open : std::span(stack_).first(depth_)) taken.set(open.depth);
+    for (const Open& open : std::span(stack_).first(depth_)) {
+      if (open.range != kNoRow) taken.set(open.depth);
+    }
     uint16_t depth = 0;
     while (taken[depth]) ++depth;
     return depth;
@@ -237,13 +274,16 @@ class Pairing {
 
   Model& model_;
   std::vector<Meaning> meanings_;
+  bool hides_ = false;        // some declaration is left out
+  std::vector<bool> hidden_;  // by event
   std::array<Open, kMaxDepth> stack_ = {};
   uint32_t depth_ = 0;
+  uint32_t shown_ = 0;                         // of those, that are not hidden
   std::array<Closed, kMaxDepth> closed_ = {};  // each was open when the last range was opened
   uint32_t closed_count_ = 0;
-  bool in_order_ = true;   // the range at stack_[i] has depth i
-  uint32_t overflow_ = 0;  // pushes left out and not popped yet
-  bool lossy_ = false;     // the begin of what is closed may have been overwritten
+  bool in_order_ = true;        // the i-th range of stack_ that is shown has depth i
+  std::vector<bool> overflow_;  // pushes left out and not popped yet: true if not to be shown
+  bool lossy_ = false;          // the begin of what is closed may have been overwritten
   uint32_t ranges_ = 0;
   uint32_t marks_ = 0;
 };

@@ -11,6 +11,11 @@
 //
 // Where records of a warp's middle were lost (Model::holes) all that is open ends and is kRangeCut.
 //
+// What of events that are left out (Declaration::left_out) was recorded all the same takes part
+// here so that every pop closes its own push, and is not in the model then: neither such events,
+// nor the pops that close such pushes. Depths, crossings and what is counted are those of the
+// others.
+//
 // A close without its open is kept in Model::unmatched_ends and counted. A range without its close
 // ends at its warp's last moment and carries kRangeUnclosed.
 //
@@ -27,6 +32,7 @@ inline constexpr uint32_t kMaxDepth = 1024;
 
 // Fills Model::ranges, marks, unmatched_ends and their counters, and of each warp first_range,
 // range_count, first_mark, mark_count. Needs all other columns of warps and events but `warp`.
+// Takes events that are left out away (drop_events.h).
 void PairRanges(Model& model);
 
 }  // namespace iket::trace

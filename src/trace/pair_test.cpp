@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <random>
+#include <set>
 #include <string>
 
 namespace iket::trace {
@@ -19,6 +21,25 @@ class OneWarp {
   OneWarp& Begin(const std::string& name) { return Add(EventKind::kRangeBegin, name); }
   OneWarp& End(const std::string& name) { return Add(EventKind::kRangeEnd, name); }
   OneWarp& Mark(const std::string& name) { return Add(EventKind::kMark, name); }
+  // What is left out, before the first of its events.
+  OneWarp& Without(std::set<std::string> names) {
+    left_out_ = std::move(names);
+    return *this;
+  }
+  // Records are lost before the next event.
+  OneWarp& Hole() {
+    model_.holes.push_back(static_cast<uint32_t>(model_.events.cycles.size()));
+    return *this;
+  }
+  // Of the next event, instead of one more than the last one's.
+  OneWarp& At(uint64_t cycles) {
+    next_ = cycles;
+    return *this;
+  }
+  OneWarp& EndsAt(uint64_t cycles) {
+    end_ = cycles;
+    return *this;
+  }
   OneWarp& Flags(uint8_t flags) {
     flags_ = flags;
     return *this;
@@ -28,7 +49,7 @@ class OneWarp {
     model_.warps.launch = {0};
     model_.warps.flags = {flags_};
     model_.warps.begin_cycles = {0};
-    model_.warps.end_cycles = {model_.events.cycles.size() + 1};
+    model_.warps.end_cycles = {end_ != 0 ? end_ : model_.events.cycles.size() + 1};
     model_.warps.first_event = {0};
     model_.warps.event_count = {static_cast<uint32_t>(model_.events.cycles.size())};
     PairRanges(model_);
@@ -43,15 +64,21 @@ class OneWarp {
       const auto [id, new_name] =
           names_.try_emplace(name, static_cast<StringId>(model_.strings.size()));
       if (new_name) model_.strings.push_back(name);
-      model_.declarations.push_back({.kind = kind, .name = id->second});
+      model_.declarations.push_back(
+          {.kind = kind,
+           .name = id->second,
+           .left_out = kind != EventKind::kPop && left_out_.contains(name)});
     }
     model_.events.declaration.push_back(row->second);
-    model_.events.cycles.push_back(model_.events.cycles.size() + 1);
+    model_.events.cycles.push_back(next_ != 0 ? next_ : model_.events.cycles.size() + 1);
+    next_ = 0;
     model_.events.payload.push_back(0);
     return *this;
   }
 
   Model model_;
+  std::set<std::string> left_out_;
+  uint64_t next_ = 0, end_ = 0;
   uint8_t flags_ = 0;
   std::map<std::pair<EventKind, std::string>, uint32_t> rows_;
   std::map<std::string, StringId> names_ = {{"", 0}};
@@ -185,6 +212,144 @@ TEST(Pair, APushInALoopWithoutItsPopIsCountedNotKept) {
   EXPECT_EQ(model.ranges.size() + model.counters.depth_overflows, 2u * (kMaxDepth + 10));
   EXPECT_EQ(model.counters.unclosed_ranges, kMaxDepth);
   EXPECT_EQ(model.counters.unmatched_ends, 0u);
+}
+
+TEST(LeftOut, APopBelongsToItsPush) {
+  const Model model = OneWarp()
+                          .Without({"x"})
+                          .Push("a")
+                          .Push("x")
+                          .Push("b")
+                          .Pop()
+                          .Pop()
+                          .Push("c")
+                          .Pop()
+                          .Pop()
+                          .Pair();
+  EXPECT_THAT(Drawn(model), ElementsAre("a 0 1-8", "b 1 3-4", "c 1 6-7"));
+  EXPECT_THAT(model.events.cycles, ElementsAre(1u, 3u, 4u, 6u, 7u, 8u));
+  EXPECT_THAT(model.ranges.end_event, ElementsAre(5u, 2u, 4u));
+  EXPECT_EQ(model.warps.event_count[0], 6u);
+  EXPECT_EQ(model.counters.events_left_out, 2u);
+  EXPECT_FALSE(AnyFault(model.counters));
+}
+
+TEST(LeftOut, WhatIsNotShownIsNotMissed) {
+  // An end without its begin, a begin without its end, as where one of the sites was left out.
+  const Model model =
+      OneWarp().Without({"x"}).End("x").Mark("x").Begin("x").Push("x").Mark("m").Pair();
+  EXPECT_EQ(model.ranges.size(), 0u);
+  EXPECT_THAT(model.marks.event, ElementsAre(0u));
+  EXPECT_THAT(model.events.cycles, ElementsAre(5u));
+  EXPECT_EQ(model.counters.events_left_out, 4u);
+  EXPECT_FALSE(AnyFault(model.counters));
+}
+
+TEST(LeftOut, WhatIsNotShownCrossesNothing) {
+  const Model model = OneWarp().Without({"x"}).Push("x").Begin("r").Pop().End("r").Pair();
+  EXPECT_THAT(Drawn(model), ElementsAre("r 0 2-4"));
+  EXPECT_FALSE(AnyFault(model.counters));
+}
+
+TEST(LeftOut, HolesStayWhereTheyWere) {
+  const Model model = OneWarp()
+                          .Without({"x"})
+                          .Push("a")
+                          .Push("x")
+                          .Hole()
+                          .Mark("x")
+                          .Mark("m")
+                          .Mark("x")
+                          .Hole()
+                          .Mark("x")
+                          .Pair();
+  EXPECT_THAT(Drawn(model), ElementsAre("a 0 1-2!"));
+  EXPECT_EQ(model.ranges.flags[0], kRangeUnclosed | kRangeCut);
+  EXPECT_EQ(model.counters.ranges_cut, 1u);
+  // Behind the second one nothing is shown.
+  EXPECT_THAT(model.holes, ElementsAre(1u));
+  EXPECT_THAT(model.events.cycles, ElementsAre(1u, 4u));
+}
+
+TEST(LeftOut, APushInALoopWithoutItsPopHidesItsOwn) {
+  OneWarp warp;
+  warp.Without({"leak"});
+  for (uint32_t i = 0; i < kMaxDepth + 10; ++i) warp.Push("leak");
+  for (uint32_t i = 0; i < kMaxDepth + 10; ++i) warp.Pop();
+  const Model model = warp.Push("work").Pop().Pair();
+  EXPECT_EQ(model.events.cycles.size(), 2u);
+  EXPECT_EQ(model.ranges.size(), 1u);
+  EXPECT_FALSE(AnyFault(model.counters));
+}
+
+// Any events in any order, against a warp that never recorded what is left out: it misses those
+// events, and the pops that a plain stack gives to such pushes.
+TEST(LeftOut, IsAsIfItHadNeverBeenRecorded) {
+  std::mt19937 random(7);
+  const std::vector<std::string> names = {"a", "b", "x", "y"};
+  for (int round = 0; round < 3000; ++round) {
+    struct Event {
+      EventKind kind;
+      std::string name;
+      bool hidden = false;
+    };
+    std::set<std::string> left_out;
+    for (const std::string& name : names) {
+      if (random() % 2 == 0) left_out.insert(name);
+    }
+    std::vector<Event> events(random() % 40);
+    std::vector<bool> pushes;  // open ones: true if left out
+    for (Event& event : events) {
+      event.kind = static_cast<EventKind>(random() % 5);
+      if (event.kind == EventKind::kPop) {
+        if (pushes.empty()) continue;
+        event.hidden = pushes.back();
+        pushes.pop_back();
+        continue;
+      }
+      event.name = names[random() % names.size()];
+      event.hidden = left_out.contains(event.name);
+      if (event.kind == EventKind::kPush) pushes.push_back(event.hidden);
+    }
+    OneWarp recorded, never;
+    recorded.Without(left_out);
+    uint64_t hidden = 0;
+    for (size_t i = 0; i < events.size(); ++i) {
+      const auto tell = [&](OneWarp& warp) {
+        warp.At(i + 1);
+        switch (events[i].kind) {
+          case EventKind::kMark:
+            return warp.Mark(events[i].name);
+          case EventKind::kPush:
+            return warp.Push(events[i].name);
+          case EventKind::kPop:
+            return warp.Pop();
+          case EventKind::kRangeBegin:
+            return warp.Begin(events[i].name);
+          default:
+            return warp.End(events[i].name);
+        }
+      };
+      tell(recorded);
+      hidden += events[i].hidden ? 1 : 0;
+      if (!events[i].hidden) tell(never);
+    }
+    const uint8_t flags = random() % 4 == 0 ? kWarpBeginMissing : 0;
+    const Model model = recorded.Flags(flags).EndsAt(events.size() + 1).Pair();
+    const Model expected = never.Flags(flags).EndsAt(events.size() + 1).Pair();
+    SCOPED_TRACE(round);
+    ASSERT_EQ(Drawn(model), Drawn(expected));
+    ASSERT_EQ(model.events.cycles, expected.events.cycles);
+    ASSERT_EQ(model.marks.event, expected.marks.event);
+    ASSERT_EQ(model.unmatched_ends, expected.unmatched_ends);
+    ASSERT_EQ(model.ranges.begin_event, expected.ranges.begin_event);
+    ASSERT_EQ(model.ranges.end_event, expected.ranges.end_event);
+    ASSERT_EQ(model.counters.events_left_out, hidden);
+    for (const CounterInfo& info : AllCounters()) {
+      if (info.member == &Counters::events_left_out) continue;
+      ASSERT_EQ(model.counters.*info.member, expected.counters.*info.member) << info.name;
+    }
+  }
 }
 
 }  // namespace

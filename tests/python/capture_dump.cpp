@@ -164,6 +164,7 @@ std::string Write(const Kernel& row) {
       .FIELD(sites)
       .FIELD(sites_refused)
       .FIELD(static_shared_bytes)
+      .FIELD(sites_left_out)
       .End();
 }
 std::string Write(const Declaration& row) {
@@ -176,6 +177,7 @@ std::string Write(const Declaration& row) {
       .FIELD(colour)
       .FIELD(file)
       .FIELD(line)
+      .FIELD(left_out)
       .End();
 }
 std::string Write(const KernelFilter& row) {

@@ -349,13 +349,13 @@ def images(raw, strings):
 
 def kernels(raw, strings):
     for (index, image, mangled, demangled, state, refusal, before, after, sites, refused,
-         shared) in Table(raw, 16, 48).rows("<IIIIB3xIHHIII8x"):
+         shared, left_out) in Table(raw, 16, 48).rows("<IIIIB3xIHHIIII4x"):
         yield index, {
             "index": index, "image": image, "mangled_name": strings.text(mangled),
             "demangled_name": strings.text(demangled), "state": state,
             "refusal": strings.text(refusal), "registers_before": before,
             "registers_after": after, "sites": sites, "sites_refused": refused,
-            "static_shared_bytes": shared}
+            "static_shared_bytes": shared, "sites_left_out": left_out}
 
 
 def filters(raw, strings):
@@ -367,12 +367,12 @@ def filters(raw, strings):
 
 
 def declarations(raw, strings):
-    for image, event, kind, payload, name, colour, file, line in Table(raw, 16, 32).rows(
-            "<IIBB2xIIII4x"):
+    for image, event, kind, payload, name, colour, file, line, flags in Table(raw, 16, 32).rows(
+            "<IIBB2xIIIII"):
         yield (image, event), {
             "image": image, "event": event, "kind": kind, "payload": payload,
             "name": strings.text(name), "colour": colour, "file": strings.text(file),
-            "line": line}
+            "line": line, "left_out": bool(flags & 1)}
 
 
 def contexts(raw, strings):

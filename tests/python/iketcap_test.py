@@ -137,6 +137,18 @@ class Witness(unittest.TestCase):
         self.assertEqual((ring["ring"], ring["written"], ring["first"]), (65, 1200, 1104))
         self.assertEqual(ring["records"][3], [1003, 0x1234567, 65, 3])
 
+    def test_what_is_left_out(self):
+        """Fields that the kept files have no value in."""
+        header = struct.Struct("<4I")
+        kern = header.pack(16, 1, 48, 0) + struct.pack("<4IB3xI2H5I", 7, 1, 0, 0, 3, 0, 40, 40, 6, 0, 512, 6, 0)
+        ((_, kernel),) = iketcap.kernels(kern, iketcap.Strings())
+        self.assertEqual((kernel["state"], kernel["sites"], kernel["static_shared_bytes"], kernel["sites_left_out"]),
+                         (3, 6, 512, 6))
+        decl = header.pack(16, 2, 32, 0) + b"".join(
+            struct.pack("<2I2B2x5I", 1, event, 1, 0, 0, 0xFFFFFFFF, 0, 42, flags) for event, flags in ((5, 1), (6, 2)))
+        self.assertEqual([(row["event"], row["line"], row["left_out"])
+                          for _, row in iketcap.declarations(decl, iketcap.Strings())], [(5, 42, True), (6, 42, False)])
+
     def test_layout(self):
         """Field by field at the offsets of docs/format.md, without any reader."""
         data = (DATA / "raw.iketcap").read_bytes()

@@ -20,6 +20,20 @@ extern "C" __global__ void Step(unsigned* values, unsigned salt) {
   }
 }
 
+// Ranges of both kinds in each other.
+extern "C" __global__ void Nested(int* out) {
+  iket::range whole{"whole"_ev};
+  int& value = out[blockIdx.x * blockDim.x + threadIdx.x];
+  for (int i = 0; i < 4; ++i) {
+    iket::push("outer"_ev, i);
+    iket::mark("between"_ev);
+    iket::push("inner"_ev);
+    value += i;
+    iket::pop();
+    iket::pop();
+  }
+}
+
 // Ends in a fault, behind a mark.
 extern "C" __global__ void Trap(int*) {
   iket::mark("about to trap"_ev);
