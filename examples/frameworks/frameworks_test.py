@@ -13,6 +13,7 @@ import types
 import unittest
 from unittest import mock
 
+import cupy_embed
 import cupy_raw
 import jax_ffi
 import marked
@@ -129,6 +130,7 @@ class Frameworks(unittest.TestCase):
                 "triton_marks.py": (triton_marks.LAUNCHES, triton_marks.EVENTS),
                 "jax_ffi.py": (jax_ffi.CALLS * jax_ffi.CALLS_OF_FUNCTION, jax_ffi.EVENTS),
                 "cupy_raw.py": (cupy_raw.STREAMS * cupy_raw.LAUNCHES, marked.EVENTS),
+                "cupy_embed.py": (cupy_embed.LAUNCHES, marked.EVENTS),
                 "multiprocess.py": (2 * multiprocess.CHILDREN * multiprocess.LAUNCHES, marked.EVENTS),
                 "ranks.sh": (2 * ranks.LAUNCHES, torch_extension.EVENTS)}
         with open(os.path.join(os.path.dirname(os.path.realpath(__file__)), "README.md"), encoding="utf-8") as file:

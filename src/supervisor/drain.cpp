@@ -1,6 +1,7 @@
 #include "supervisor/drain.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "session/finish.h"
 
@@ -160,44 +161,70 @@ Drain::News Drain::Read(const session::RingMemory& memory, bool quiet) {
   }
 
   // A header must be read before the records that it speaks of.
-  const auto lane = LaneOf(0, **window);
-  if (!lane) return fail(lane.error().message);
-  const uint64_t table_bytes = uint64_t{layout.ring_count()} * ring::kHeaderStride;
-  auto done = (*lane)->Begin(kTableBuffer, (*window)->table(), table_bytes);
-  if (done) done = (*lane)->Wait();
-  if (!done) return fail(done.error().message);
+  const auto table = CopyTable(**window);
+  if (!table) return fail(table.error().message);
+  context.table.assign(table->begin(), table->end());
 
   Reading reading{.memory = memory,
                   .window = **window,
                   .context = context,
                   .quiet = quiet,
-                  .table = (*lane)->Bytes(kTableBuffer),
+                  .table = context.table,
                   .rings_per_piece = static_cast<uint32_t>(
                       std::clamp<size_t>(kPieceBytes / layout.ring_bytes, 1, ring::kSlotsPerSm))};
-  workers_->Run(1 + context.news / kRecordsPerThread,
-                [&](size_t worker) { Work(reading, worker); });
+  const auto run = [&](size_t workers, uint64_t enough) {
+    workers_->Run(workers, [&](size_t worker) { Work(reading, worker, enough); });
+  };
+  run(1 + context.news / kRecordsPerThread, 2 * kRecordsPerThread);
+  if (reading.next_ring < layout.ring_count()) run(workers_->count(), kMany);
   if (!reading.done) return fail(reading.done.error().message);
   context.news = reading.news.records;
   return reading.news;
 }
 
-void Drain::Work(Reading& reading, size_t worker) {
+bool Drain::HasNewHeaders(const std::vector<session::RingMemory>& contexts) {
+  return std::ranges::any_of(contexts, [&](const session::RingMemory& memory) {
+    const Context& context = contexts_[{memory.pid, memory.context}];
+    if (context.failed) return false;
+    // What goes wrong is said by the pass that follows.
+    const auto window = windows_.Find(memory);
+    if (!window || context.table.empty()) return true;
+    const auto table = CopyTable(**window);
+    return !table || table->size() != context.table.size() ||
+           std::memcmp(table->data(), context.table.data(), table->size()) != 0;
+  });
+}
+
+// Good until the next one is copied.
+Result<std::span<const std::byte>> Drain::CopyTable(RingWindow& window) {
+  const auto lane = LaneOf(0, window);
+  if (!lane) return tl::unexpected(lane.error());
+  const uint64_t bytes = uint64_t{window.layout().ring_count()} * ring::kHeaderStride;
+  auto done = (*lane)->Begin(kTableBuffer, window.table(), bytes);
+  if (done) done = (*lane)->Wait();
+  if (!done) return tl::unexpected(done.error());
+  return (*lane)->Bytes(kTableBuffer);
+}
+
+void Drain::Work(Reading& reading, size_t worker, uint64_t enough) {
   const auto lane = LaneOf(worker, reading.window);
-  auto done = lane ? Follow(reading, **lane) : Result<void>(tl::unexpected(lane.error()));
+  auto done = lane ? Follow(reading, **lane, enough) : Result<void>(tl::unexpected(lane.error()));
   if (done) return;
   reading.next_ring = reading.window.layout().ring_count();  // for all
   const std::lock_guard lock(reading.mutex);
   if (reading.done) reading.done = std::move(done);
 }
 
-Result<void> Drain::Follow(Reading& reading, CopyLane& lane) {
+// Follows piece after piece, until this thread has found `enough` news.
+Result<void> Drain::Follow(Reading& reading, CopyLane& lane, uint64_t enough) {
   const uint64_t ring_bytes = reading.window.layout().ring_bytes;
   News news;
   size_t buffer = 0;
   auto piece = reading.Begin(lane, buffer);
   while (piece && !piece->empty()) {
     if (auto done = lane.Wait(); !done) return done;
-    auto next = reading.Begin(lane, 1 - buffer);
+    auto next = news.records < enough ? reading.Begin(lane, 1 - buffer)
+                                      : Result<std::vector<session::UsedRing>>();
     const std::span<const std::byte> bytes = lane.Bytes(buffer);
     for (session::UsedRing& ring : *piece) {
       const auto part = bytes.subspan((ring.ring - piece->front().ring) * ring_bytes, ring_bytes);

@@ -6,7 +6,8 @@
 //
 // Rings have nothing in common, so several threads share a pass: each takes a piece of some rings
 // (about a MiB) after the other, and copies the next while it follows and appends the present one.
-// There are as many threads at work as the last pass had news for.
+// There are as many threads at work as the last pass had news for; all of them, as soon as a pass
+// turns out to have more.
 //
 // Cost: a pass copies all rings between the first and the last that was used of each piece (270 MB
 // by default where all are, 5 ms at 55 GB/s) and compares each record once with what was there
@@ -55,6 +56,11 @@ class Drain {
   // One pass over these contexts. What cannot be read or written is said once by TakeWarnings().
   News Pass(const std::vector<session::RingMemory>& contexts);
 
+  // True if since the last pass some ring's header has changed, as at a warp's begin and end: there
+  // is news. (Not the other way round: a warp that runs on writes no header, and one that replays
+  // another writes the same.) Reads the table of each context, half a MB, in 0.1 ms.
+  bool HasNewHeaders(const std::vector<session::RingMemory>& contexts);
+
   // The last reading of a process's rings, when nothing writes to them any more, or of one that
   // goes on without us (`live`); then hands out the capture that was begun for it. Nothing if there
   // is none.
@@ -69,14 +75,16 @@ class Drain {
     std::vector<session::RingFollower> followers;  // one a ring; empty until it is needed
     std::atomic<uint64_t> moments = 0;             // so far
     uint64_t news = kMany;                         // records that the last reading brought
+    std::vector<std::byte> table;                  // as it was then
     bool failed = false;
   };
   struct Reading;
   static constexpr uint64_t kMany = uint64_t{1} << 40;
 
   News Read(const session::RingMemory& memory, bool quiet);
-  void Work(Reading& reading, size_t worker);
-  Result<void> Follow(Reading& reading, CopyLane& lane);
+  Result<std::span<const std::byte>> CopyTable(RingWindow& window);
+  void Work(Reading& reading, size_t worker, uint64_t enough);
+  Result<void> Follow(Reading& reading, CopyLane& lane, uint64_t enough);
   Result<void> Append(Reading& reading, std::span<const session::UsedRing> rings, News& news);
   Result<CopyLane*> LaneOf(size_t worker, const RingWindow& window);
   void DropLanes();

@@ -39,7 +39,7 @@ using session::RingMemory;
 // Of passes over the rings: where one was fuller of news than kHurry, the next pass follows at
 // once; else kPause is waited, twice as long after each that brought nothing, until that is four
 // times what a pass takes, so that an idle program costs a fifth of a core, and never over
-// kLongestPause.
+// kLongestPause. Meanwhile the headers are looked at every kPause: a kernel that begins is seen.
 constexpr double kHurry = 0.1;
 constexpr int kIdleShare = 4;
 constexpr std::chrono::milliseconds kPause{2}, kLongestPause{16};
@@ -160,7 +160,7 @@ class Supervision {
   // Until there is something to do by the clock; -1: for ever.
   std::chrono::milliseconds Wait() const {
     std::optional<Clock::time_point> due;
-    if (options_.stream && !guests_.contexts().empty()) due = next_drain_;
+    if (options_.stream && !guests_.contexts().empty()) due = std::min(next_drain_, next_probe_);
     if (hang_ && !guests_.contexts().empty()) due = std::min(due.value_or(next_look_), next_look_);
     if (!due) return std::chrono::milliseconds(-1);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*due - Clock::now());
@@ -168,14 +168,20 @@ class Supervision {
   }
 
   void DrainIfDue() {
-    if (!options_.stream || guests_.contexts().empty() || Clock::now() < next_drain_) return;
+    if (!options_.stream || guests_.contexts().empty()) return;
     const Clock::time_point begin = Clock::now();
+    if (begin < next_drain_) {
+      if (begin < next_probe_) return;
+      next_probe_ = begin + kPause;
+      if (!drain_->HasNewHeaders(guests_.contexts())) return;
+    }
     const Drain::News news = drain_->Pass(guests_.contexts());
     const Clock::time_point end = Clock::now();
     const auto longest =
         std::clamp<Clock::duration>(kIdleShare * (end - begin), kPause, kLongestPause);
     pause_ = news.records == 0 ? std::min(2 * pause_, longest) : kPause;
     next_drain_ = news.fullest > kHurry ? end : end + pause_;
+    next_probe_ = end + kPause;
   }
 
   void TakeFarewells() {
@@ -392,7 +398,7 @@ class Supervision {
   std::set<uint32_t> flushed_;         // sessions whose rings go through it without options_.stream
   std::map<uint32_t, uint64_t> read_;  // sessions that read their rings themselves; launches then
   std::optional<HangWatch> hang_;
-  Clock::time_point next_drain_, next_look_;
+  Clock::time_point next_drain_, next_probe_, next_look_;
   Clock::duration pause_ = kPause;
   bool breathless_ = false;  // a guest could not be taken: look at none of them for a moment
   pid_t child_ = 0;

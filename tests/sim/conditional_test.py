@@ -1,6 +1,6 @@
 """Graphs of which the GPU decides what runs (tests/guest/programs/conditional.cu): loops, branches, launches by the
-device. Each run is a launch of its own, and has the number of its graph's launch where that is certain. From a capture
-of an H200, and with IKET_TEST_DEVICE=gpu on a GPU."""
+device. Each run is a launch of its own, and has the number of its graph's launch where that is certain. From
+conditional.iketcap, recorded on an H200 by `iket profile -- conditional`, and with IKET_TEST_DEVICE=gpu on a GPU."""
 
 import glob
 import json
@@ -11,7 +11,7 @@ import unittest
 
 IKET = os.environ["IKET"]
 DEVICE = os.environ.get("IKET_TEST_DEVICE", "sim")
-CAPTURE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../data/h200/conditional.iketcap")
+CAPTURE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "conditional.iketcap")
 
 
 class Conditional(unittest.TestCase):

@@ -208,6 +208,7 @@ class Embed(unittest.TestCase):
             (final,) = glob.glob(self.path("out/*.iketcap"))
             self.assert_holds(final, launches)
 
+    @unittest.skipIf("IKET_SANITIZED" in os.environ, "Python brings no sanitizer's runtime along")
     def test_python(self):
         def run(image, options="{}"):
             return self.start("python3", "-c", PYTHON, image, "a.iketcap", options, PYTHONPATH=FRAMEWORKS,
