@@ -4,17 +4,48 @@
 
 #include "cli/command.h"
 #include "cli/terminal.h"
+#include "cli/text.h"
 #include "trace/decode.h"
 
 namespace iket::cli {
 
-Result<Loaded> Load(const std::string& path) {
+namespace {
+
+// True if the capture cannot be decoded in the memory that is left.
+bool IsTooLarge(const capture::Reader& reader) {
+  return DecodingBytes(reader) > MemoryForDecoding();
+}
+
+Result<Loaded> Decoded(const std::string& path, capture::Reader reader) {
   Progress progress("reading " + path);
+  auto model = trace::Decode(reader, progress.Callback());
+  if (!model) return FailIn(path, model.error());
+  return Loaded{path, std::move(reader), std::move(*model)};
+}
+
+}  // namespace
+
+Result<Loaded> Load(const std::string& path) {
   auto reader = capture::Reader::Open(path);
   if (!reader) return tl::unexpected(reader.error());
-  auto model = trace::Decode(*reader, progress.Callback());
+  if (IsTooLarge(*reader)) {
+    return Fail(ErrorKind::kSystem,
+                "{}: too large to be decoded: it would take about {} of memory, and {} are left "
+                "here; `iket info` says what it is of (IKET_DECODE_BYTES sets another limit)",
+                path, Bytes(DecodingBytes(*reader)), Bytes(MemoryForDecoding()));
+  }
+  return Decoded(path, std::move(*reader));
+}
+
+Result<Loaded> LoadOrCount(const std::string& path) {
+  auto reader = capture::Reader::Open(path);
+  if (!reader) return tl::unexpected(reader.error());
+  if (!IsTooLarge(*reader)) return Decoded(path, std::move(*reader));
+  Progress progress("counting " + path);
+  auto model = trace::Decoder(reader->capture()).Finish();
   if (!model) return FailIn(path, model.error());
-  return Loaded{path, std::move(*reader), std::move(*model)};
+  const Tally tally = TallyOf(*reader, progress.Callback());
+  return Loaded{path, std::move(*reader), std::move(*model), tally};
 }
 
 std::vector<std::string> DeviceNames(const Loaded& loaded) {
@@ -56,7 +87,7 @@ int ReadCode(const Loaded& loaded) {
                                                           : "no warp is whole in it"));
     return ExitCode(ErrorKind::kBadInput);
   }
-  if (loaded.model.warps.size() == 0) {
+  if (loaded.model.warps.size() == 0 && !loaded.tally) {
     PrintError(fmt::format("{}: nothing was recorded; `iket info {}` says which kernels were seen",
                            loaded.path, loaded.path));
     return ExitCode(ErrorKind::kNothing);

@@ -1,11 +1,13 @@
 // load.h: opens a capture for the commands that read one.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "capture/reader.h"
+#include "cli/tally.h"
 #include "trace/model.h"
 
 namespace iket::cli {
@@ -14,12 +16,17 @@ struct Loaded {
   std::string path;
   capture::Reader reader;
   trace::Model model;
+  // Too large to be decoded here: the model has no warp, and this says what there is.
+  std::optional<Tally> tally{};
 
   const capture::Capture& facts() const { return reader.capture(); }
 };
 
-// Reads and decodes all of it. A damaged file gives what is whole in it: see DamageCode.
+// Reads and decodes all of it. A damaged file gives what is whole in it: see ReadCode. Error
+// (kSystem): decoded it would be larger than the memory that this machine has left.
 Result<Loaded> Load(const std::string& path);
+// The same, but one that is too large is counted.
+Result<Loaded> LoadOrCount(const std::string& path);
 
 // "NVIDIA H200", once for each device of the capture that was used; of a software device also that
 // its times are a model's and no measurement.

@@ -76,13 +76,14 @@ Result<void> CheckNvtx(const session::Selection& selection) {
 // Reads, sums up and exports one capture. Problems are said, and end up in the exit code: one bad
 // file must not hide the others.
 int Finish(const std::string& capture, const Options& options, Summary& summary) {
-  const auto loaded = Load(capture);
+  const auto loaded = LoadOrCount(capture);
   if (!loaded) {
     PrintError(loaded.error().message);
     return ExitCode(loaded.error().kind);
   }
   summary.Add(*loaded);
   summary.AddFile(capture, FileBytes(capture));
+  if (loaded->tally) return ReadCode(*loaded);
   // Said once, when it is true of all processes.
   if (loaded->model.warps.size() == 0 && !loaded->facts().damage.any()) {
     return ExitCode(ErrorKind::kNothing);

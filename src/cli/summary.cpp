@@ -47,6 +47,14 @@ void Summary::Add(const Loaded& loaded) {
   warps_ += totals.warps;
   running_ += model.counters.warps_running;
   events_ += totals.events;
+  if (loaded.tally) {
+    warps_ += loaded.tally->warps;
+    events_ += loaded.tally->events;
+    records_lost_ += loaded.tally->lost();
+    records_written_ += loaded.tally->written;
+    lost_is_lower_bound_ |= loaded.tally->is_lower_bound;
+    counted_.push_back(loaded.path);
+  }
   records_lost_ += model.counters.records_lost;
   records_written_ += model.counters.records_written;
   lost_is_lower_bound_ |= model.counters.lost_is_lower_bound != 0;
@@ -199,6 +207,12 @@ std::string Summary::Text() const {
   if (refusals_.size() > kRefusalLines) {
     table.Row({"refused", fmt::format("and {} more", refusals_.size() - kRefusalLines)});
   }
+  for (const std::string& path : counted_) {
+    table.Row({"only counted", fmt::format("{}: decoded it would be larger than the memory that is "
+                                           "left; nothing was exported, launches were not told "
+                                           "apart",
+                                           Printable(path))});
+  }
   for (const std::string& damage : damage_) table.Row({"damaged", damage});
   for (size_t i = 0; i < files_.size(); ++i) {
     table.Row({i == 0 ? "files" : "",
@@ -314,6 +328,10 @@ std::string Summary::Json() const {
         json.Member("reason", refusal.reason);
         json.Member("times", refusal.count);
       }
+    }
+    {
+      auto counted = json.Array("only_counted");
+      for (const std::string& path : counted_) json.Value(path);
     }
     {
       auto damage = json.Array("damaged");

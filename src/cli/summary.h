@@ -83,6 +83,7 @@ class Summary {
   std::map<std::string, Range> ranges_;  // by name
   std::vector<Refusal> refusals_;
   std::vector<std::string> damage_;
+  std::vector<std::string> counted_;  // captures that are too large to be decoded
   std::vector<File> files_;
 };
 

@@ -84,6 +84,29 @@ class Profile(unittest.TestCase):
         self.assertIn("; another tool is there that may be in the way: CUDA_INJECTION64_PATH=/opt/tool/lib.so\n",
                       done.stdout)
 
+    def test_what_is_too_large_to_be_decoded_is_counted(self):
+        for ring in ("256K", "4K"):  # without and with a loss
+            said = {}
+            for limit in (10**9, 1000):
+                done = self.profile("saxpy_driver_marked", "--n", "300000", "--warmup", "0", "--iterations", "1",
+                                    options=("--json", "--ring", ring), IKET_DECODE_BYTES=str(limit))
+                self.assertEqual(done.returncode, 0, done.stdout)
+                said[limit] = json.loads(done.stdout.splitlines()[-1])
+            decoded, counted = said.values()
+            same = ["records_written", "records_lost", "lost_is_lower_bound", "kernels", "device_memory_bytes"]
+            # Decoded, a warp without its begin is one, too, and what is of no known warp is none.
+            same += ["events_kept", "warps"] if ring == "256K" else []
+            self.assertEqual({name: decoded[name] for name in same}, {name: counted[name] for name in same})
+            (capture,) = [file["file"] for file in counted["files"]]
+            self.assertEqual(counted["only_counted"], [capture])
+            self.assertEqual((decoded["only_counted"], len(decoded["files"])), ([], 2))
+            done = subprocess.run([IKET, "report", capture], env=environment(IKET_DECODE_BYTES="1000"),
+                                  stderr=subprocess.PIPE, check=False, text=True)
+            self.assertEqual(done.returncode, 3)
+            self.assertRegex(done.stderr, r"too large to be decoded: it would take about [\d.]+ MB of memory, and ")
+            done = self.profile("saxpy_driver_marked", "--n", "1000", IKET_DECODE_BYTES="1")
+            self.assertRegex(done.stdout, r"only counted +\S+: decoded it would be larger than the memory")
+
     def test_memory_has_a_cap(self):
         done = self.profile("../tests/guest/process_driver", "contexts", options=("--memory", "400M"))
         self.assertEqual(done.returncode, 0, done.stdout)
