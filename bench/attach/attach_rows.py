@@ -19,7 +19,7 @@ GPU = {
     "launch": {"processes": 7, "processes_theirs": 1, "batches": 100, "launches": 200},
     "start": {"runs": 7, "runs_theirs": 1},
     # Two CTAs of 1,024 threads fill a SM: all rings are written.
-    "stream": {"ctas": 2, "threads": 1024, "rates": [3e7, 1e8, 2e8, 5e8, 1e9, 0], "events": 1e8,
+    "stream": {"ctas": 2, "threads": 1024, "rates": [1e8, 2e8, 5e8, 1e9, 2e9, 0], "events": 1e8,
                "marks": 4294967280, "least_seconds": 0.1, "most_seconds": 2.0, "full_seconds": 0.2,
                "ring": "32K", "settle_ms": 1000, "touched": 8 << 30},
     "stopped": {"rate": 1e8, "seconds": 1.0, "after": 0.2, "for": 0.4},

@@ -91,8 +91,7 @@ def stream(row):
                                        if good else "Something was lost at every rate."))
     if row.get("memory"):
         first, again = (f"{one / 1e9:.1f} GB/s" for one in row["memory"])
-        text += (f" Before it, one thread wrote some GiB there twice: {first}, then {again}; at 16 bytes an "
-                 "event, memory that comes no faster is a limit that no reader passes.")
+        text += f" Before it, one thread wrote some GiB there twice: {first}, then {again}."
     return text + "\n\n" + table(STREAM_HEAD, [stream_row(one) for one in row["rows"]])
 
 

@@ -16,8 +16,9 @@ namespace {
 constexpr uint64_t kBytesARecord = 80;
 
 struct Ring {
-  uint64_t written = 0;  // bytes
-  uint64_t counted = 0;  // position behind the last record that was counted
+  uint64_t written = 0;     // bytes
+  bool is_running = false;  // behind the cursor somebody ran, how many laps ago nobody knows
+  uint64_t counted = 0;     // position behind the last record that was counted
 };
 
 }  // namespace
@@ -30,8 +31,7 @@ Tally TallyOf(const capture::Reader& reader, const Progress& progress) {
     for (const capture::RingRow& row : block.rows) {
       Ring& ring = rings[{block.moment.context, row.ring}];
       ring.written = std::max(ring.written, row.written);
-      // Behind the cursor somebody runs; how many laps ago nobody knows.
-      tally.is_lower_bound |= static_cast<uint32_t>(row.written) != row.header.cursor;
+      ring.is_running = static_cast<uint32_t>(row.written) != row.header.cursor;
       const uint64_t skipped = ring.counted > row.first ? ring.counted - row.first : 0;
       const size_t known = std::min<uint64_t>(skipped / ring::kRecordBytes, row.records.size());
       for (const ring::Record& record : row.records.subspan(known)) {
@@ -44,7 +44,10 @@ Tally TallyOf(const capture::Reader& reader, const Progress& progress) {
     if (progress) progress(++blocks, reader.ring_block_count());
     return true;
   });
-  for (const auto& [key, ring] : rings) tally.written += ring.written / ring::kRecordBytes;
+  for (const auto& [key, ring] : rings) {
+    tally.written += ring.written / ring::kRecordBytes;
+    tally.is_lower_bound |= ring.is_running;
+  }
   tally.written = std::max(tally.written, tally.kept);
   return tally;
 }

@@ -13,7 +13,7 @@
 namespace iket::cli {
 
 struct Tally {
-  uint64_t written = 0;  // records; a lower bound if `is_lower_bound`
+  uint64_t written = 0;  // records; a lower bound if `is_lower_bound`: a warp had not ended
   uint64_t kept = 0;
   uint64_t events = 0;  // of the kept
   uint64_t warps = 0;   // that began, of the kept

@@ -9,6 +9,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 import threading
@@ -99,10 +100,19 @@ class Soak(unittest.TestCase):
                     done = run(IKET, "profile", *options, "-o", output, "--", *words, memory=memory)
                     self.assertEqual(done.stdout, plain.stdout, done.stderr)
                     self.assertEqual(done.returncode, 0, done.stderr)
-                    lost = self.check(output, launches, records, children)
+                    try:
+                        lost = self.check(output, launches, records, children)
+                    except AssertionError:
+                        self.keep(output, f"seed-{seed}-{how}")
+                        raise
                     self.log(seed=seed, overflow=how, launches=launches, records=records, lost=lost,
                              children=children, grown_kib=self.grown(done.stderr), third_mb=memory[0],
                              most_mb=memory[1])
+
+    def keep(self, output, name):
+        """The captures of a run that is not right, beside the log."""
+        if LOG:
+            shutil.copytree(output, os.path.join(os.path.dirname(LOG), name), dirs_exist_ok=True)
 
     def grown(self, errors):
         """[host, device], by the program's own word."""

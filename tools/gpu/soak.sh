@@ -7,7 +7,8 @@
 # OUT gets summary.txt: a line a seed, and a closing line: launches and records, differences, the most memory that
 # `iket profile` had under the first and under the last seed, and how much of the device's was in use before and after.
 # ACTIONS (default 10000, about a minute a seed) is how many actions the program of a seed has. No seed begins that
-# would end behind the time, by how long the longest took. The exit code is 1 if results or counts differ.
+# would end behind the time, by how long the longest took. The exit code is 1 if results or counts differ; the captures
+# of such a run are kept in OUT/seed-N-HOW.
 set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
