@@ -75,10 +75,13 @@ template <typename Do>
 Result<void> Within(const TracedContext& context, const Do& act) {
   const CUresult entered = Real().CtxPushCurrent(context.handle);
   if (entered != CUDA_SUCCESS) return Fail(ErrorKind::kSystem, "{}", NameOf(entered));
-  Result<void> done = act();
-  CUcontext popped = nullptr;
-  Real().CtxPopCurrent(&popped);
-  return done;
+  struct Leave {
+    ~Leave() {
+      CUcontext popped = nullptr;
+      Real().CtxPopCurrent(&popped);
+    }
+  } const leave;
+  return act();
 }
 
 // Reads the rings of a context that is not gone. `quiet`: none of its kernels runs.
@@ -134,7 +137,9 @@ std::optional<uint64_t> ReadForSupervisor(Guest& guest) noexcept {
   if (guest.is_streamed() || guest.in_flight() || !OnlyLegacyStream()) return std::nullopt;
   const session::LaunchLog* const log = guest.launch_log();
   if (log == nullptr) return std::nullopt;
+  // In this order: what is logged from now on, the supervisor will see.
   const uint64_t launches = log->next_sequence();
+  if (!NothingOnItsWay()) return std::nullopt;
   try {
     {
       const std::lock_guard lock(g_mutex);

@@ -267,7 +267,7 @@ Launching BeforeGraphLaunch(CUgraphExec handle, CUstream stream) noexcept {
     }
     number = known->second.number;
   }
-  Launching launching;
+  Launching launching{.on_its_way = OnItsWay::Begin()};
   launching.entry = NewEntry(arming.context, stream, session::kLaunchOfGraph, launching.turn);
   session::LaunchEntry* const entry = launching.entry;
   if (entry == nullptr) return launching;

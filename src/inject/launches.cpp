@@ -31,6 +31,7 @@ constexpr uint32_t kMostWithPlain = kSlots / 4, kMost = kSlots / 2;
 std::atomic<uint32_t> g_unloads{0};
 
 std::atomic<bool> g_captures{false};
+std::atomic<uint32_t> g_on_their_way{0};
 std::atomic<bool> g_elsewhere{false};  // a launch was not in a legacy default stream, or not logged
 
 uint32_t PlainNow() { return kPlain | g_unloads.load(std::memory_order_acquire) % (kPlain - 1); }
@@ -110,6 +111,17 @@ void NoteUnloggedLaunch() noexcept {
   if (!g_elsewhere.load(std::memory_order_relaxed)) g_elsewhere.store(true);
 }
 
+OnItsWay OnItsWay::Begin() noexcept {
+  g_on_their_way.fetch_add(1);
+  OnItsWay one;
+  one.counts_ = true;
+  return one;
+}
+OnItsWay::~OnItsWay() {
+  if (counts_) g_on_their_way.fetch_sub(1);
+}
+bool NothingOnItsWay() noexcept { return g_on_their_way.load() == 0; }
+
 void CaptureBegins() noexcept { g_captures.store(true, std::memory_order_release); }
 
 void ForgetKernel(uint32_t number) noexcept {
@@ -166,7 +178,7 @@ Launching BeforeLaunch(const void* handle, const LaunchShape& shape) noexcept {
     }
     return {.result = arming.result};
   }
-  Launching launching;
+  Launching launching{.on_its_way = OnItsWay::Begin()};
   launching.entry = NewEntry(arming.context, shape.stream, shape.flags, launching.turn);
   session::LaunchEntry* const entry = launching.entry;
   if (entry == nullptr) return launching;

@@ -9,6 +9,7 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <utility>
 
 #include "inject/recording.h"
 #include "session/launch_log.h"
@@ -49,6 +50,25 @@ struct LaunchShape {
 };
 LaunchShape ShapeOf(const CUlaunchConfig* config) noexcept;
 
+// One launch on its way into the driver, counted from before it is logged until the call has
+// returned.
+class OnItsWay {
+ public:
+  OnItsWay() = default;  // none
+  static OnItsWay Begin() noexcept;
+  OnItsWay(OnItsWay&& other) noexcept : counts_(std::exchange(other.counts_, false)) {}
+  OnItsWay& operator=(OnItsWay&& other) noexcept {
+    std::swap(counts_, other.counts_);
+    return *this;
+  }
+  ~OnItsWay();
+
+ private:
+  bool counts_ = false;
+};
+// True if no thread is launching a traced kernel: what is logged is with the driver.
+bool NothingOnItsWay() noexcept;
+
 // Before a launch of `handle`: arms the context and, for a traced kernel, writes an entry, which
 // AfterLaunch completes.
 struct Launching {
@@ -56,6 +76,7 @@ struct Launching {
   CUresult result = CUDA_SUCCESS;
   session::LaunchEntry* entry = nullptr;
   Turn turn{};
+  OnItsWay on_its_way{};
 };
 Launching BeforeLaunch(const void* handle, const LaunchShape& shape) noexcept;
 // An entry of now for a launch in this context, all of it but what is launched; null where nothing
