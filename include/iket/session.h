@@ -105,9 +105,9 @@ static inline void iket_session_mark(const char* text) IKET_SESSION_NOEXCEPT {
 
 // Writes down what this process has recorded so far, as `iket snapshot` does, into a capture of its
 // own; returns the length in bytes of its path and writes that to `path`, cut to `capacity` with
-// its final zero. 0 and "" where there is no snapshot: not traced, not under `iket profile` (a
-// library preloaded by hand), nothing traced was launched yet, the disk is full; a line on standard
-// error says which of the last ones. Waits for the file, for a minute at most, but not for kernels:
+// its final zero. 0 and "" where there is no snapshot: not traced, nothing traced was launched yet,
+// a program that embeds has named no folder, the disk is full; a line on standard error says which
+// of the last ones. Waits for the file, for a minute at most, but not for kernels:
 // what those that run have recorded so far is in it. Takes about as long as copying the rings (270
 // MB by default) and packing what is in them.
 static inline size_t iket_session_snapshot(char* path, size_t capacity) IKET_SESSION_NOEXCEPT {
