@@ -46,7 +46,7 @@ typedef struct iket_embed_options {
   size_t size;            // sizeof(struct iket_embed_options), so that later versions know this one
   const char* library;    // libiket_inject.so; else $IKET_COLLECTOR, else where dlopen() finds it
   const char* folder;     // for snapshots and, at the end of the process, its capture. NULL: none;
-                          // what must be written meanwhile goes with the process ($TMPDIR)
+                          // what must be written meanwhile goes with exit() ($TMPDIR)
   uint64_t ring_bytes;    // of the ring of each warp slot, a power of two: 32 KiB
   uint64_t memory_bytes;  // the most device memory for all rings of one GPU: a sixteenth of it
   const char* selection;  // what is recorded: lines of docs/design/selection.md, such as
@@ -111,8 +111,9 @@ static inline void* iket_embed_function(const char* name) IKET_EMBED_NOEXCEPT {
 // Writes what all contexts have recorded so far to a capture at `path`, when their kernels have
 // ended: it waits for them (to look at kernels that run: iket_session_snapshot()). Nothing is taken
 // out of the rings, so the next file has it, too, as far as it was not overwritten;
-// iket_session_flush() keeps it from that. A file that is there is replaced, when the new one is
-// whole. Costs a copy of the rings that were used (270 MB at the most, by default) and packing it.
+// iket_session_flush() keeps it from that. A file that is there is replaced when the new one is
+// whole, and only then; what is no plain file (a device, a link) is not. Costs a copy of the rings
+// that were used (270 MB at the most, by default) and packing it.
 static inline const char* iket_embed_write(const char* path) IKET_EMBED_NOEXCEPT {
   typedef const char* (*function)(const char*);
   IKET_EMBED_DETAIL_FIND("iket_embed_open() has not been called, or failed", "iket_embed1_write",

@@ -48,6 +48,11 @@ Waits::Waits(const trace::Model& model, uint32_t launch)
     for (uint32_t row = 0; awaited && row < partners_.size(); ++row) {
       if (!Says(model.declarations[row].kind)) continue;
       if (ArrivalOf(model.DeclarationName(row)) != awaited) continue;
+      // Who was not to be recorded may have come all the same.
+      if (model.declarations[row].left_out) {
+        partners_[wait].clear();
+        break;
+      }
       partners_[wait].push_back(row);
       arrives_[row] = true;
     }

@@ -3,7 +3,8 @@
 // By convention an event named "wait X" waits for one named "arrive X", "release X" or "signal X"
 // of the same cluster (without clusters: the CTA), and of the same payload where both have one. The
 // wait is a mark, or a range around it; between the words stands a space, '_', '.', ':' or '/'.
-// Where a kernel's image declares no such partner nothing is said.
+// Where no such partner is declared, or one that was not to be recorded, nothing is said. (CTAs
+// that were not to be recorded are not known here: of clusters that a filter cuts do not ask.)
 //
 // What is counted is what was kept: a warp waits for the n-th time, its partners arrived m times.
 // Less than n is a wait without a partner, unless some warp of the cluster lost records. As many or

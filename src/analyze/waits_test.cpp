@@ -90,6 +90,15 @@ TEST_F(WaitsTest, WhereNoPartnerIsDeclaredNothingIsSaid) {
   EXPECT_FALSE(Of(0, 1));
 }
 
+TEST_F(WaitsTest, OfAPartnerThatWasLeftOutNothingIsSaid) {
+  gpu_.Event(Begin(0, 0), wait_, 1);
+  gpu_.Event(Begin(0, 1), arrive_, 1);
+  for (capture::Declaration& declaration : gpu_.facts().declarations) {
+    declaration.left_out = declaration.name == "arrive_full";
+  }
+  EXPECT_FALSE(Of(0, 0));
+}
+
 TEST_F(WaitsTest, AfterALossNothingIsCertain) {
   gpu_.Event(Begin(0, 0), wait_, 1);
   const auto chatty = Begin(0, 1);

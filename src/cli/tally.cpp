@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -26,6 +27,15 @@ struct Ring {
 Tally TallyOf(const capture::Reader& reader, const Progress& progress) {
   Tally tally;
   std::map<std::pair<uint32_t, uint32_t>, Ring> rings;  // by context and ring
+  // Recorded to pair others, and not shown.
+  std::set<uint32_t> hidden;
+  for (const capture::Declaration& declaration : reader.capture().declarations) {
+    if (declaration.left_out) hidden.insert(declaration.event);
+  }
+  const auto is_shown = [&](const ring::Record& record) {
+    return ring::KindOf(record) == ring::RecordKind::kEvent &&
+           (hidden.empty() || !hidden.contains(record.tag));
+  };
   uint64_t blocks = 0;
   reader.ForEachRingBlock([&](const capture::RingBlock& block) {
     for (const capture::RingRow& row : block.rows) {
@@ -35,7 +45,7 @@ Tally TallyOf(const capture::Reader& reader, const Progress& progress) {
       const uint64_t skipped = ring.counted > row.first ? ring.counted - row.first : 0;
       const size_t known = std::min<uint64_t>(skipped / ring::kRecordBytes, row.records.size());
       for (const ring::Record& record : row.records.subspan(known)) {
-        tally.events += ring::KindOf(record) == ring::RecordKind::kEvent ? 1 : 0;
+        tally.events += is_shown(record) ? 1 : 0;
         tally.warps += ring::KindOf(record) == ring::RecordKind::kBegin ? 1 : 0;
       }
       tally.kept += row.records.size() - known;

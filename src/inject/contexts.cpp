@@ -385,6 +385,13 @@ void Remove(Handle LoadedImage::* member, Handle handle) {
 
 // With the mutex held: a context that is about to end.
 void End(TracedContext& context) {
+  // What reads them here must wait for its kernels, as the driver is about to.
+  if (context.drained_here && !context.ended) {
+    static_cast<void>(Within(context, []() -> Result<void> {
+      Real().CtxSynchronize();
+      return {};
+    }));
+  }
   SaveRings(context);
   context.gone = true;
   Forget([&](const LoadedImage& image) {

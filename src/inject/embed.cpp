@@ -4,8 +4,13 @@
 
 #include <dlfcn.h>
 #include <iket/embed.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -20,6 +25,7 @@
 #include "inject/images.h"
 #include "inject/launches.h"
 #include "inject/settings.h"
+#include "ring/layout.h"
 #include "session/message.h"
 #include "session/selection.h"
 
@@ -67,8 +73,22 @@ Result<void> Take(const iket_embed_options& options) {
     }
     SetSetting(session::kEnvSelection, options.selection);
   }
-  if (options.folder != nullptr) SetSetting(session::kEnvOutput, options.folder);
+  if (options.folder != nullptr) {
+    mkdir(options.folder, 0777);
+    char* const folder = realpath(options.folder, nullptr);
+    if (folder == nullptr || access(folder, W_OK | X_OK) != 0) {
+      const int error = errno;
+      std::free(folder);
+      return Fail(ErrorKind::kSystem, "{}: no folder to write to: {}", options.folder,
+                  std::strerror(error));
+    }
+    SetSetting(session::kEnvOutput, folder);
+    std::free(folder);
+  }
   if (options.ring_bytes != 0) {
+    if (auto layout = ring::MakeLayout(options.ring_bytes, 1); !layout) {
+      return tl::unexpected(layout.error());
+    }
     SetSetting(session::kEnvRingBytes, std::to_string(options.ring_bytes));
   }
   if (options.memory_bytes != 0) {
@@ -92,7 +112,42 @@ Result<void> Open(const iket_embed_options* options) {
     if (auto taken = Take(*options); !taken) return taken;
   }
   is_open = true;
+  LookHandlesUp();
   return {};
+}
+
+}  // namespace
+
+namespace {
+
+// A folder beside `path` that nobody else writes to, for a file that is to take its place; gone at
+// the end, and what is in it.
+class Beside {
+ public:
+  explicit Beside(const std::string& path) : folder_(path + ".XXXXXX") {
+    if (mkdtemp(folder_.data()) == nullptr) error_ = errno;
+  }
+  ~Beside() {
+    if (error_ != 0) return;
+    unlink(file().c_str());
+    rmdir(folder_.c_str());
+  }
+  Beside(const Beside&) = delete;
+  Beside& operator=(const Beside&) = delete;
+
+  int error() const { return error_; }
+  std::string file() const { return folder_ + "/iketcap"; }
+
+ private:
+  std::string folder_;
+  int error_ = 0;
+};
+
+// Nothing but a file is replaced: not a device, not a link.
+Result<void> CheckPlace(const std::string& path) {
+  struct stat status{};
+  if (lstat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return {};
+  return Fail(ErrorKind::kUsage, "{}: there is something that is no plain file", path);
 }
 
 }  // namespace
@@ -103,8 +158,14 @@ Result<std::string> WriteHere(const std::string& path, bool wait) {
     return Fail(ErrorKind::kUsage, "{}: nothing to write: no code with marks has been loaded",
                 path);
   }
+  if (auto free = CheckPlace(path); !free) return tl::unexpected(free.error());
+  const Beside beside(path);
+  if (beside.error() != 0) {
+    return Fail(ErrorKind::kSystem, "{}: cannot be written: {}", path,
+                std::strerror(beside.error()));
+  }
   Result<void> read;
-  auto written = guest->WriteSnapshot(path, [&](capture::Writer& writer) {
+  auto written = guest->WriteSnapshot(beside.file(), [&](capture::Writer& writer) {
     Result<void> appended;
     read = ReadAllRings({.wait = wait}, [&](const auto& moment, auto rings) {
       auto one = writer.Append(moment, rings);
@@ -117,9 +178,18 @@ Result<std::string> WriteHere(const std::string& path, bool wait) {
     return Fail(ErrorKind::kSystem, "{}: rings cannot be read: {}", path, read.error().message);
   }
   if (!written->incomplete.empty()) {
-    return Fail(ErrorKind::kSystem, "{} is incomplete: {}", path, written->incomplete);
+    return Fail(ErrorKind::kSystem, "{}: not written: {}", path, written->incomplete);
   }
-  return written->path;
+  if (guest->chunks_lost() != 0) {
+    return Fail(ErrorKind::kSystem,
+                "{}: not written: some of what was recorded is lost, its file could not grow "
+                "(a full disk?)",
+                path);
+  }
+  if (std::rename(beside.file().c_str(), path.c_str()) != 0) {
+    return Fail(ErrorKind::kSystem, "{}: cannot be replaced: {}", path, std::strerror(errno));
+  }
+  return path;
 }
 
 }  // namespace iket::inject

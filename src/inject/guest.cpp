@@ -45,6 +45,13 @@ std::vector<std::string> CommandLine() {
   return words;
 }
 
+// The program may go to another folder.
+void MakeAbsolute(std::string& path) {
+  char* const absolute = realpath(path.c_str(), nullptr);
+  if (absolute != nullptr) path = absolute;
+  std::free(absolute);
+}
+
 bool Exists(const std::string& path) {
   struct stat status{};
   return lstat(path.c_str(), &status) == 0;
@@ -131,6 +138,11 @@ Guest* Guest::Get() noexcept {
     const std::lock_guard lock(mutex);
     if (g_guest.load() != nullptr) return Existing();
     if (g_off.load()) return nullptr;
+    // Too early, and not for ever.
+    int count = 0;
+    if (Real().usable && Real().DeviceGetCount(&count) == CUDA_ERROR_NOT_INITIALIZED) {
+      return nullptr;
+    }
     auto* guest = new Guest;  // never freed: hooks may run until the very end of the process
     if (guest->Open()) {
       g_guest.store(guest, std::memory_order_release);
@@ -190,6 +202,7 @@ bool Guest::OpenFolder() {
   if (folder_.empty()) folder_ = kDefaultFolder;
   if (folder_ != kTemporaryFolder) {
     mkdir(folder_.c_str(), 0777);  // whoever opens a file in it says why not
+    MakeAbsolute(folder_);
     return true;
   }
   const char* const wanted = std::getenv("TMPDIR");
@@ -199,6 +212,7 @@ bool Guest::OpenFolder() {
                     std::strerror(errno)));
     return false;
   }
+  MakeAbsolute(folder_);
   is_temporary_ = true;
   return true;
 }
@@ -273,6 +287,15 @@ void Guest::Append(const capture::RingMoment& moment,
     if (writer_) Keep(writer_->Append(moment, rings));
   } catch (...) {
     Say("out of memory while rings were saved");
+  }
+}
+
+uint64_t Guest::chunks_lost() noexcept {
+  try {
+    const std::lock_guard lock(mutex_);
+    return writer_ ? writer_->chunks_lost() : 0;
+  } catch (...) {
+    return 0;
   }
 }
 

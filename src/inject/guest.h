@@ -52,6 +52,9 @@ class Guest {
   void Append(const capture::RingMoment& moment,
               std::span<const capture::RingContents> rings) noexcept;
 
+  // Of what was appended, what could not be written.
+  uint64_t chunks_lost() noexcept;
+
   // A note for the person who reads the capture; `kernel` is -1 or a kernel's number.
   void Note(capture::Severity severity, int32_t kernel, std::string text) noexcept;
 

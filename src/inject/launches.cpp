@@ -31,6 +31,7 @@ constexpr uint32_t kMostWithPlain = kSlots / 4, kMost = kSlots / 2;
 std::atomic<uint32_t> g_unloads{0};
 
 std::atomic<bool> g_captures{false};
+std::atomic<bool> g_looks_up{false};
 std::atomic<uint32_t> g_on_their_way{0};
 std::atomic<bool> g_elsewhere{false};  // a launch was not in a legacy default stream, or not logged
 
@@ -105,6 +106,8 @@ void RememberAs(const void* handle, const void* known) noexcept {
   }
 }
 
+void LookHandlesUp() noexcept { g_looks_up.store(true); }
+
 bool OnlyLegacyStream() noexcept { return !g_elsewhere.load(std::memory_order_acquire); }
 
 void NoteUnloggedLaunch() noexcept {
@@ -164,8 +167,12 @@ LaunchShape ShapeOf(const CUlaunchConfig* config) noexcept {
 }
 
 Launching BeforeLaunch(const void* handle, const LaunchShape& shape) noexcept {
-  const uint32_t number = Find(handle);
+  uint32_t number = Find(handle);
   if (number == PlainNow()) return {};
+  if (number >= kPlain && g_looks_up.load(std::memory_order_relaxed) &&
+      FindKernel(static_cast<CUfunction>(const_cast<void*>(handle)), &number)) {
+    RememberKernel(handle, number);
+  }
   // Also of what is not known: it may be a traced kernel by a handle that no hook has seen.
   const Arming arming = ArmCurrentContext();
   if (number >= kPlain) {

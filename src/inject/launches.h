@@ -31,6 +31,10 @@ void RememberAs(const void* handle, const void* known) noexcept;
 // A stream is about to be captured: from now on each launch is asked whether it runs.
 void CaptureBegins() noexcept;
 
+// From now on handles that no hook has given out are looked up with the driver, at each launch: the
+// program calls some of its functions by the hooks, and some not.
+void LookHandlesUp() noexcept;
+
 // True if all launches of traced kernels so far were in the legacy default stream of their context,
 // and are in the launch log.
 bool OnlyLegacyStream() noexcept;

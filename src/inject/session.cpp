@@ -44,9 +44,11 @@ std::optional<std::string> Snapshot(Guest& guest) noexcept {
 
 bool Flush(Guest& guest) noexcept {
   if (guest.HasSupervisor()) return guest.Ask(iket::session::kFlushRequest).has_value();
+  const uint64_t lost_before = guest.chunks_lost();
   const auto flushed = iket::inject::ReadAllRings({.follow = true}, [](const auto&, auto) {});
   if (!flushed) iket::inject::Say("not flushed: " + flushed.error().message);
-  return flushed.has_value();
+  // What is lost has been said when it was met.
+  return flushed.has_value() && guest.chunks_lost() == lost_before;
 }
 
 }  // namespace

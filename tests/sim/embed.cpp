@@ -9,6 +9,7 @@
 //   load launch many unload destroy    by the collector's functions: the image, a launch of its
 //                                      kernel Work (four warps) or Many, the module's and the
 //                                      context's end
+//   look-up                            the kernels' handles, by the driver's own function
 //   take say                           by the driver's own: the patched image is loaded and bound;
 //                                      its next launch is announced
 //   original                           by the driver's own, the image as it is
@@ -126,6 +127,10 @@ bool Do(const char* library, const char* image, const std::string& word) {
   if (word == "launch") return Launch(g_work);
   if (word == "many") return Launch(g_many);
   if (word == "context") return MakeContext();
+  if (word == "look-up") {
+    return GOOD(cuModuleGetFunction(&g_work, g_module, "Work")) &&
+           GOOD(cuModuleGetFunction(&g_many, g_module, "Many"));
+  }
   if (word == "unload") return Unload();
   if (word == "later") {
     return std::atexit([] { static_cast<void>(Launch(g_work) && GOOD(cuCtxSynchronize())); }) == 0;

@@ -139,6 +139,11 @@ class Embed(unittest.TestCase):
         notes = [note["text"] for note in self.json("info", self.path("a.iketcap"))["notes"]]
         self.assertEqual(notes, ["kept"])
 
+    def test_functions_that_the_driver_gave_out(self):
+        # A launch by the hook counts, whoever looked the function up.
+        self.run_words("open", "load", "look-up", "stop", "launch", "start", "launch", "write=a.iketcap")
+        self.assert_holds(self.path("a.iketcap"), 1)
+
     def test_a_flush_keeps_what_is_written_over(self):
         for how, worked in (("flush", WARPS), ("attached", 0)):
             done = self.run_words("open=out", "load", "launch", "sync", how, "many", "write=a.iketcap", "launch",
@@ -209,6 +214,17 @@ class Embed(unittest.TestCase):
             (final,) = glob.glob(self.path("out/*.iketcap"))
             self.assert_holds(final, launches)
 
+    def test_only_files_are_replaced(self):
+        # Nor does a write that fails take away what is there.
+        os.symlink("elsewhere", self.path("link"))
+        os.mkdir(self.path("folder"))
+        done = self.run_words("open", "load", "launch", "write=a.iketcap", "write=link", "write=folder", "launch",
+                              "write=a.iketcap")
+        self.assertEqual(done.stdout.count("there is something that is no plain file"), 2)
+        self.assertEqual(os.readlink(self.path("link")), "elsewhere")
+        self.assert_holds(self.path("a.iketcap"), 2)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["a.iketcap", "folder", "link", "tmp"])
+
     @unittest.skipIf("IKET_SANITIZED" in os.environ, "Python brings no sanitizer's runtime along")
     def test_python(self):
         def run(image, options="{}"):
@@ -226,6 +242,10 @@ class Embed(unittest.TestCase):
         done = run(PLAIN)
         self.assertEqual(done.stdout, "original\n")
         self.assertIn("RuntimeError: a.iketcap: nothing to write", done.stderr)
+        done = run(IMAGE, '{"ring_bytes": 1000}')
+        self.assertRegex(done.stderr, "RuntimeError: .*power of two")
+        done = run(IMAGE, '{"folder": "/proc/nowhere"}')
+        self.assertIn("RuntimeError: /proc/nowhere: no folder to write to", done.stderr)
         done = run(IMAGE, '{"selection": "kernel ("}')
         self.assertIn("RuntimeError: '(' is no regular expression", done.stderr)
 
