@@ -1,8 +1,8 @@
 // tally.h: counts what a capture holds without decoding it: for captures of streams that are
 // larger, decoded, than this machine's memory.
 //
-// Cost: one pass over the file, 4 to 10 ns a record, in the memory of one chunk and of 24 bytes a
-// ring.
+// Cost: one pass over the file, 16 ns a record (of packed ones, on a core of an H200's host), in
+// the memory of one chunk and of 24 bytes a ring.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace iket::cli {
 struct Tally {
   uint64_t written = 0;  // records; a lower bound if `is_lower_bound`: a warp had not ended
   uint64_t kept = 0;
-  uint64_t events = 0;  // of the kept
+  uint64_t events = 0;  // of the kept, without those of names left out; with pops that close such
   uint64_t warps = 0;   // that began, of the kept
   bool is_lower_bound = false;
 

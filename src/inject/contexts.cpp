@@ -7,13 +7,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <set>
 
 #include "inject/describe_device.h"
 #include "inject/guest.h"
 #include "inject/launches.h"
+#include "inject/never_destroyed.h"
 #include "inject/recording.h"
 #include "inject/ring_reading.h"
 #include "inject/say.h"
@@ -49,15 +49,8 @@ struct TracedContext {
 // Guards all below. Held across driver calls: the driver never calls back into these hooks, and no
 // thread that waits for it holds a lock of the driver's.
 std::mutex g_mutex;
-// Never destroyed, since hooks may run until the end, and made without memory that may lack.
-template <typename Row>
-std::vector<Row>& Table() {
-  alignas(std::vector<Row>) static std::byte storage[sizeof(std::vector<Row>)];
-  static auto* const kTable = new (storage) std::vector<Row>;
-  return *kTable;
-}
-std::vector<LoadedImage>& Images() { return Table<LoadedImage>(); }
-std::vector<TracedContext>& Contexts() { return Table<TracedContext>(); }
+std::vector<LoadedImage>& Images() { return NeverDestroyed<std::vector<LoadedImage>>(); }
+std::vector<TracedContext>& Contexts() { return NeverDestroyed<std::vector<TracedContext>>(); }
 
 // Changes whenever an image comes or a context goes; 0 while there has been no patched image.
 std::atomic<uint64_t> g_generation{0};
@@ -82,6 +75,16 @@ Result<void> Within(const TracedContext& context, const Do& act) {
     }
   } const leave;
   return act();
+}
+
+// Waits until nothing runs in a context that is not gone; false if it has failed.
+bool Settle(const TracedContext& context) {
+  CUresult waited = CUDA_ERROR_INVALID_CONTEXT;
+  const auto entered = Within(context, [&]() -> Result<void> {
+    waited = Real().CtxSynchronize();
+    return {};
+  });
+  return entered && waited == CUDA_SUCCESS;
 }
 
 // Reads the rings of a context that is not gone. `quiet`: none of its kernels runs.
@@ -386,12 +389,7 @@ void Remove(Handle LoadedImage::* member, Handle handle) {
 // With the mutex held: a context that is about to end.
 void End(TracedContext& context) {
   // What reads them here must wait for its kernels, as the driver is about to.
-  if (context.drained_here && !context.ended) {
-    static_cast<void>(Within(context, []() -> Result<void> {
-      Real().CtxSynchronize();
-      return {};
-    }));
-  }
+  if (context.drained_here && !context.ended) Settle(context);
   SaveRings(context);
   context.gone = true;
   Forget([&](const LoadedImage& image) {
@@ -522,14 +520,8 @@ Result<void> ReadAllRings(const ReadingWish& wish, const RingReading::Append& ap
     for (TracedContext& context : Contexts()) {
       if (context.gone || context.ended || context.window->is_sink()) continue;
       if (wish.follow) context.reading.Follow();
-      bool quiet = wish.quiet;
-      if (wish.wait) {
-        // Where kernels have failed there may be something to read all the same.
-        keep(Within(context, [&]() -> Result<void> {
-          quiet = Real().CtxSynchronize() == CUDA_SUCCESS;
-          return {};
-        }));
-      }
+      // Where kernels have failed there may be something to read all the same.
+      const bool quiet = wish.wait ? Settle(context) : wish.quiet;
       // No later reading finds again what one that follows has found.
       const bool into_account = context.reading.follows();
       keep(ReadHere(context, quiet, [&](const auto& moment, auto rings) {

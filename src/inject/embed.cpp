@@ -116,10 +116,6 @@ Result<void> Open(const iket_embed_options* options) {
   return {};
 }
 
-}  // namespace
-
-namespace {
-
 // A folder beside `path` that nobody else writes to, for a file that is to take its place; gone at
 // the end, and what is in it.
 class Beside {
@@ -250,7 +246,5 @@ IKET_EXPORT void iket_embed1_release(iket_embed_image* image) noexcept { delete 
 IKET_EXPORT CUresult iket_embed1_launching(CUfunction kernel,
                                            const CUlaunchConfig* config) noexcept {
   if (IsInFront()) return CUDA_SUCCESS;
-  uint32_t number = 0;
-  if (!LookUpKernel(kernel, &number) && FindKernel(kernel, &number)) RememberKernel(kernel, number);
   return BeforeLaunch(kernel, ShapeOf(config)).result;
 }

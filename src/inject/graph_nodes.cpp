@@ -1,13 +1,12 @@
 #include "inject/graph_nodes.h"
 
-#include <cstddef>
 #include <mutex>
-#include <new>
 #include <set>
 
 #include "inject/contexts.h"
 #include "inject/driver.h"
 #include "inject/launches.h"
+#include "inject/never_destroyed.h"
 
 namespace iket::inject {
 namespace {
@@ -31,12 +30,7 @@ struct Bodies {
   std::mutex mutex;
   std::map<CUgraphNode, std::vector<CUgraph>> of_node;
 };
-// Never destroyed, since hooks may run until the end.
-Bodies& KnownBodies() {
-  alignas(Bodies) static std::byte storage[sizeof(Bodies)];
-  static auto* const kBodies = new (storage) Bodies;
-  return *kBodies;
-}
+Bodies& KnownBodies() { return NeverDestroyed<Bodies>(); }
 
 std::vector<CUgraph> BodiesOf(CUgraphNode node) {
   Bodies& known = KnownBodies();

@@ -4,13 +4,13 @@
 #include <atomic>
 #include <map>
 #include <mutex>
-#include <new>
 #include <span>
 #include <utility>
 
 #include "inject/contexts.h"
 #include "inject/graph_nodes.h"
 #include "inject/guest.h"
+#include "inject/never_destroyed.h"
 #include "inject/say.h"
 #include "session/finish.h"
 
@@ -43,12 +43,7 @@ using Rows = std::vector<capture::GraphNode>;
 std::mutex g_mutex;
 uint32_t g_next_number = 0;
 std::atomic<uint32_t> g_known{0};
-// Never destroyed, since hooks may run until the end.
-Execs& KnownExecs() {
-  alignas(Execs) static std::byte storage[sizeof(Execs)];
-  static auto* const kExecs = new (storage) Execs;
-  return *kExecs;
-}
+Execs& KnownExecs() { return NeverDestroyed<Execs>(); }
 
 // With the mutex held.
 Exec& Register(CUgraphExec handle, bool by_device) {

@@ -4,11 +4,11 @@
 
 #include <cstring>
 #include <mutex>
-#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "inject/never_destroyed.h"
 #include "inject/say.h"
 #include "session/finish.h"
 
@@ -34,11 +34,7 @@ bool LockSoon(std::unique_lock<std::mutex>& lock) {
   return lock.owns_lock();
 }
 
-Early& Get() noexcept {
-  alignas(Early) static std::byte storage[sizeof(Early)];
-  static auto* const kEarly = new (storage) Early;  // never destroyed, and made without memory
-  return *kEarly;
-}
+Early& Get() noexcept { return NeverDestroyed<Early>(); }
 
 }  // namespace
 

@@ -1,10 +1,9 @@
 #include "inject/recording.h"
 
 #include <atomic>
-#include <cstddef>
-#include <new>
 
 #include "inject/contexts.h"
+#include "inject/never_destroyed.h"
 #include "inject/say.h"
 #include "inject/selection.h"
 
@@ -33,11 +32,7 @@ struct Windows {
     PointImages();
   }
 };
-Windows& Get() noexcept {
-  alignas(Windows) static std::byte storage[sizeof(Windows)];
-  static auto* const kWindows = new (storage) Windows;  // never destroyed, and made without memory
-  return *kWindows;
-}
+Windows& Get() noexcept { return NeverDestroyed<Windows>(); }
 
 }  // namespace
 

@@ -29,18 +29,13 @@ Result<void> RingReading::Read(const Window& window, uint32_t context, bool quie
 
 Result<void> RingReading::ReadNews(const Window& window, uint32_t context, bool quiet,
                                    const Append& append) {
-  followers_.resize(window.layout().ring_count(), session::RingFollower(0));
+  followers_.resize(window.layout().ring_count());
   return session::CopyUsedRings(
       window.layout(), CopyOf(window),
       [&](std::span<const session::UsedRing> rings, std::vector<ring::Record>&) {
         std::vector<capture::RingContents> news;
         for (const session::UsedRing& ring : rings) {
-          session::RingFollower& follower = followers_[ring.ring];
-          const size_t size = ring.untrusted_records.size();
-          if (follower.size() == 0) follower = session::RingFollower(size);
-          if (auto row = follower.Follow(ring.ring, ring.header, ring.untrusted_records, quiet)) {
-            news.push_back(*row);
-          }
+          if (auto row = followers_[ring.ring].Follow(ring, quiet)) news.push_back(*row);
         }
         if (news.empty()) return;
         append({.context = context,

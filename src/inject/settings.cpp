@@ -1,11 +1,12 @@
 #include "inject/settings.h"
 
-#include <cstddef>
 #include <cstdlib>
 #include <map>
 #include <mutex>
-#include <new>
 #include <string_view>
+#include <utility>
+
+#include "inject/never_destroyed.h"
 
 namespace iket::inject {
 namespace {
@@ -14,12 +15,7 @@ struct Told {
   std::mutex mutex;
   std::map<std::string, std::string, std::less<>> values;
 };
-// Never destroyed, since hooks may run until the end, and made without memory that may lack.
-Told& Get() noexcept {
-  alignas(Told) static std::byte storage[sizeof(Told)];
-  static auto* const kTold = new (storage) Told;
-  return *kTold;
-}
+Told& Get() noexcept { return NeverDestroyed<Told>(); }
 
 }  // namespace
 

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <map>
-#include <random>
 #include <set>
 #include <string>
 
 #include "cubin/testing.h"
 #include "patch/analysis.h"
 #include "patch/patch.h"
+#include "patch/testing_flips.h"
 #include "patch/testing_warp.h"
 #include "sass/encode.h"
 #include "sass/operands.h"
@@ -366,24 +366,7 @@ TEST(EventChoices, WhatNobodyWantsIsNotRefused) {
 }
 
 TEST(EventChoices, SurviveFlippedBits) {
-  std::mt19937 random(2);
-  size_t patched_images = 0;
-  for (const char* file : {kPayloads, kCalls}) {
-    const Bytes whole = Load(file).Serialize();
-    for (int round = 0; round < 400; ++round) {
-      Bytes bytes = whole;
-      for (uint32_t flips = 1 + random() % 8; flips > 0; --flips) {
-        bytes[random() % bytes.size()] ^= std::byte{1} << random() % 8;
-      }
-      const auto image = Image::Parse(UntrustedBytes(bytes));
-      if (!image) continue;
-      const auto patched = PatchImage(*image, Only({"round", "calls"}));
-      if (!patched || !patched->image) continue;
-      ++patched_images;
-      EXPECT_TRUE(Image::Parse(UntrustedBytes(*patched->image)));
-    }
-  }
-  EXPECT_GT(patched_images, 100u);
+  EXPECT_GT(testing::PatchFlippedBits({kPayloads, kCalls}, 2, Only({"round", "calls"})), 100u);
 }
 
 }  // namespace

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
-#include <random>
 #include <set>
 
 #include "cubin/nvinfo.h"
 #include "cubin/testing.h"
 #include "patch/analysis.h"
+#include "patch/testing_flips.h"
 #include "patch/testing_warp.h"
 #include "patch/trampoline.h"
 #include "patch/window_constant.h"
@@ -545,24 +545,10 @@ TEST(PatchImage, LeavesAnImageWithoutMarksAlone) {
 
 // Whatever happened to the bits: no crash, and what is written can be read.
 TEST(PatchImage, SurvivesFlippedBits) {
-  std::mt19937 random(1);
-  size_t patched_images = 0;
-  for (const char* file : {kPlain, "payloads.sm_90a.cubin", kCalls, "reach.sm_90a.linked.cubin"}) {
-    const Bytes whole = Load(file).Serialize();
-    for (int round = 0; round < 400; ++round) {
-      Bytes bytes = whole;
-      for (uint32_t flips = 1 + random() % 8; flips > 0; --flips) {
-        bytes[random() % bytes.size()] ^= std::byte{1} << random() % 8;
-      }
-      const auto image = Image::Parse(UntrustedBytes(bytes));
-      if (!image) continue;
-      const auto patched = PatchImage(*image, TestOptions());
-      if (!patched || !patched->image) continue;
-      ++patched_images;
-      EXPECT_TRUE(Image::Parse(UntrustedBytes(*patched->image)));
-    }
-  }
-  EXPECT_GT(patched_images, 100u);
+  EXPECT_GT(
+      testing::PatchFlippedBits(
+          {kPlain, "payloads.sm_90a.cubin", kCalls, "reach.sm_90a.linked.cubin"}, 1, TestOptions()),
+      100u);
 }
 
 const FunctionReport& Named(const ImageReport& report, const std::string& name) {

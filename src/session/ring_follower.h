@@ -21,12 +21,13 @@
 
 #include "capture/content.h"
 #include "ring/layout.h"
+#include "session/ring_image.h"
 
 namespace iket::session {
 
 class RingFollower {
  public:
-  explicit RingFollower(size_t records) : known_(records) {}
+  explicit RingFollower(size_t records = 0) : known_(records) {}
 
   // Takes a reading: the header, and the memory as it was copied after that. `quiet`: nobody writes
   // to the ring any more, nor did while it was copied; only then is the newest record surely given.
@@ -35,6 +36,13 @@ class RingFollower {
   std::optional<capture::RingContents> Follow(uint32_t ring, const ring::RingHeader& header,
                                               std::span<const ring::Record> untrusted_records,
                                               bool quiet);
+
+  // The same of a ring that was used, whose size is learnt from its first reading: so rings that
+  // are never used cost nothing.
+  std::optional<capture::RingContents> Follow(const UsedRing& ring, bool quiet) {
+    if (known_.empty()) known_.resize(ring.untrusted_records.size());
+    return Follow(ring.ring, ring.header, ring.untrusted_records, quiet);
+  }
 
   size_t size() const { return known_.size(); }  // records of the ring
   uint64_t given() const { return given_; }      // records given out so far

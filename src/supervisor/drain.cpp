@@ -145,7 +145,7 @@ Drain::News Drain::Read(const session::RingMemory& memory, bool quiet) {
   }
   const ring::Layout& layout = (*window)->layout();
   const bool is_first = context.followers.empty();
-  context.followers.resize(layout.ring_count(), session::RingFollower(0));
+  context.followers.resize(layout.ring_count());
   // Memory that is touched for the first time costs more than all that a pass does with it. Where
   // it is not much it is made now, when the program has most likely not begun.
   if (is_first && layout.rings_bytes() <= kMadeAtFirst) {
@@ -246,11 +246,9 @@ Result<void> Drain::Follow(Reading& reading, CopyLane& lane, uint64_t enough) {
 Result<void> Drain::Append(Reading& reading, std::span<const session::UsedRing> rings, News& news) {
   std::vector<capture::RingContents> rows;
   for (const session::UsedRing& ring : rings) {
-    session::RingFollower& follower = reading.context.followers[ring.ring];
-    const size_t size = ring.untrusted_records.size();
-    if (follower.size() == 0) follower = session::RingFollower(size);
-    const auto row = follower.Follow(ring.ring, ring.header, ring.untrusted_records, reading.quiet);
+    const auto row = reading.context.followers[ring.ring].Follow(ring, reading.quiet);
     if (!row) continue;
+    const size_t size = ring.untrusted_records.size();
     const size_t records = row->older.size() + row->newer.size();
     news.records += records;
     news.fullest = std::max(news.fullest, static_cast<double>(records) / static_cast<double>(size));
