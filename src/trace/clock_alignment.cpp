@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "trace/clock_fit.h"
-#include "trace/timer_widening.h"
 
 namespace iket::trace {
 namespace {
@@ -29,11 +28,48 @@ struct Reading {
   What what = What::kBegin;
 };
 
+// Stretches of time in which the cycles were counted.
+class FrequencySample {
+ public:
+  void Add(double cycles, double ns) { stretches_.push_back({cycles, ns}); }
+  bool empty() const { return stretches_.empty(); }
+
+  // Cycles a ns, over those that are no further than by `share` from their median, which is taken
+  // over those no further than that from `expected`. `expected` if there are none.
+  double Mean(double expected, double share) const {
+    std::vector<Stretch> near;
+    const auto is_near = [&](const Stretch& stretch, double ghz) {
+      return std::abs(stretch.cycles - ghz * stretch.ns) <= share * ghz * stretch.ns;
+    };
+    std::ranges::copy_if(stretches_, std::back_inserter(near),
+                         [&](const Stretch& stretch) { return is_near(stretch, expected); });
+    if (near.empty()) return expected;
+    const auto middle = near.begin() + static_cast<ptrdiff_t>(near.size() / 2);
+    std::ranges::nth_element(near, middle, {}, &Stretch::Ghz);
+    const double median = middle->Ghz();
+    double cycles = 0, ns = 0;
+    for (const Stretch& stretch : near) {
+      if (!is_near(stretch, median)) continue;
+      cycles += stretch.cycles;
+      ns += stretch.ns;
+    }
+    return cycles / ns;
+  }
+
+ private:
+  struct Stretch {
+    double cycles = 0, ns = 0;
+    double Ghz() const { return cycles / ns; }
+  };
+  std::vector<Stretch> stretches_;
+};
+
 class Alignment {
  public:
   Alignment(const AlignmentInput& input, Model& model)
       : spans_(input.spans),
         host_ns_(input.host_ns),
+        since_launch_(input.since_launch),
         clock_of_ring_(input.clock_of_ring),
         gpu_of_clock_(input.gpu_of_clock),
         ghz_of_clock_(input.ghz_of_clock),
@@ -47,7 +83,7 @@ class Alignment {
       frequencies[clock] = FrequencyOf(clock, members);
     });
     ForEachRing([&](size_t first, size_t count) {
-      WidenTimers(spans_.subspan(first, count), host_ns_.subspan(first, count),
+      WidenTimers(spans_.subspan(first, count), host_ns_.subspan(first, count), since_launch_,
                   frequencies[ClockOf(spans_[first])], reference_ns_);
     });
     FindOrigin();
@@ -137,23 +173,71 @@ class Alignment {
     return order;
   }
 
-  // The median of what the SM's warps say, else the nominal frequency.
+  // By the begins that follow one another on a ring soon, or by warps that ended, or nominal.
   SmFrequency FrequencyOf(uint32_t clock, std::span<const uint32_t> members) const {
-    std::vector<double> ratios;
-    for (uint32_t member : members) {
-      const WarpSpan& span = spans_[member];
-      if (!span.has_begin || !span.has_end_timer || span.back_steps != 0) continue;
+    const double nominal = ghz_of_clock_[clock];
+    constexpr uint32_t kLeastNs = 1000, kLeastBetweenNs = 100'000;
+    FrequencySample warps, between;
+    for (size_t i = 0; i < members.size(); ++i) {
+      const WarpSpan& span = spans_[members[i]];
+      if (!span.has_begin) continue;
       // Of a warp longer than the range of the timer's low word this is too short: it seems to run
       // faster than any SM does.
       const uint32_t length = static_cast<uint32_t>(span.end_timer_ns) - span.begin_timer_low;
-      if (length < 1000 || length > kShortNs) continue;
-      const double ratio = static_cast<double>(span.end_offset) / static_cast<double>(length);
-      if (ratio < 1.5 * ghz_of_clock_[clock]) ratios.push_back(ratio);
+      if (span.has_end_timer && span.back_steps == 0 && length >= kLeastNs && length <= kShortNs &&
+          static_cast<double>(span.end_offset) < 1.5 * nominal * length) {
+        warps.Add(static_cast<double>(span.end_offset), length);
+      }
+      if (i + 1 == members.size()) continue;
+      const WarpSpan& next = spans_[members[i + 1]];
+      const uint32_t silence = next.begin_timer_low - span.begin_timer_low;
+      if (next.ring == span.ring && next.has_begin && silence >= kLeastBetweenNs &&
+          silence <= kShortNs) {
+        between.Add(next.first_clock - span.first_clock, silence);
+      }
     }
-    if (ratios.empty()) return {ghz_of_clock_[clock], 0.25};
-    const auto middle = ratios.begin() + static_cast<ptrdiff_t>(ratios.size() / 2);
-    std::nth_element(ratios.begin(), middle, ratios.end());
-    return {std::clamp(*middle, 0.05, 5.0), 0.1};
+    // Warps are measured by few steps of the timer, what is between them by thousands.
+    constexpr double kErrorBetween = 0.001, kErrorOfWarps = 0.02, kErrorOfNominal = 0.25;
+    const double by_warps = warps.Mean(nominal, 1);
+    const double doubt = warps.empty() ? kErrorOfNominal : 0.1;
+    if (between.empty()) {
+      return {std::clamp(by_warps, 0.05, 5.0), doubt,
+              warps.empty() ? kErrorOfNominal : kErrorOfWarps};
+    }
+    return {std::clamp(between.Mean(by_warps, doubt), 0.05, 5.0), doubt, kErrorBetween};
+  }
+
+  // What an SM does between its warps, out of which it takes over a silence how often its clock
+  // wrapped: better known than from warps of a microsecond. The median over all time that two
+  // readings in a row bridge without doubt.
+  double FrequencyBetween(std::span<const Reading> readings, const SmFrequency& frequency) const {
+    constexpr uint64_t kLeastNs = 100'000;
+    const double most_ns =
+        static_cast<double>(kHalfClockRange) / (frequency.ghz * frequency.doubt) / 2;
+    std::vector<std::pair<double, double>> shares;  // cycles a ns, and of how many ns
+    double all_ns = 0;
+    for (size_t i = 1; i < readings.size(); ++i) {
+      const uint64_t silence_ns = readings[i].timer_ns - readings[i - 1].timer_ns;
+      const auto ns = static_cast<double>(silence_ns);
+      if (silence_ns < kLeastNs || ns > most_ns) continue;
+      ClockUnwrapper bridge(frequency.ghz);
+      const uint32_t from = ClockAt(readings[i - 1]);
+      bridge.Anchor(from, 0);
+      const int64_t cycles = bridge.Unwrap(ClockAt(readings[i]), silence_ns) - from;
+      shares.emplace_back(static_cast<double>(cycles) / ns, ns);
+      all_ns += ns;
+    }
+    std::ranges::sort(shares);
+    double below_ns = 0;
+    for (const auto& [ghz, ns] : shares) {
+      below_ns += ns;
+      if (below_ns >= all_ns / 2) return std::clamp(ghz, 0.05, 5.0);
+    }
+    return frequency.ghz;
+  }
+  uint32_t ClockAt(const Reading& reading) const {
+    const WarpSpan& span = spans_[reading.span];
+    return reading.what == Reading::What::kBegin ? span.first_clock : span.end_clock;
   }
 
   // Places the spans of one SM; returns its clock pairs by cycles.
@@ -178,7 +262,7 @@ class Alignment {
       return std::tie(a.timer_ns, a.what, a.span) < std::tie(b.timer_ns, b.what, b.span);
     });
 
-    ClockUnwrapper unwrapper(frequency.ghz);
+    ClockUnwrapper unwrapper(FrequencyBetween(readings, frequency));
     std::vector<ClockPair> pairs;
     pairs.reserve(readings.size());
     for (const Reading& reading : readings) {
@@ -381,6 +465,7 @@ class Alignment {
 
   std::span<WarpSpan> spans_;
   std::span<const int64_t> host_ns_;
+  const SinceLaunch& since_launch_;
   std::span<const uint32_t> clock_of_ring_;
   std::span<const uint32_t> gpu_of_clock_;
   std::span<const double> ghz_of_clock_;

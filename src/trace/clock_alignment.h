@@ -2,17 +2,18 @@
 //
 // Of a warp's begin the rings have the low words of both clocks; of a ring's last end the header
 // has the whole timer. From there the timers of a ring are widened backwards: a warp began at the
-// latest time that fits, or a multiple of 2^32 ns (4.3 s) before it where its own cycles or the
-// host's launch times ask for more. In the order of the timer the pairs then tell how often %clock
-// wrapped; within a warp its own records do. Where that does not add up the warp was silent for
-// longer than the clock's range: it is flagged, and its events are moved only where the records
-// leave no choice.
+// latest time that fits, or a multiple of 2^32 ns (4.3 s) before it where its own cycles, the time
+// of its reading or the host's launches ask for that. In the order of the timer the pairs then tell
+// how often %clock wrapped; within a warp its own records do. Where that does not add up the warp
+// was silent for longer than the clock's range: it is flagged, and its events are moved only where
+// the records leave no choice.
 #pragma once
 
 #include <span>
 #include <vector>
 
 #include "trace/model.h"
+#include "trace/timer_widening.h"
 #include "trace/warp_scan.h"
 
 namespace iket::trace {
@@ -20,6 +21,7 @@ namespace iket::trace {
 struct AlignmentInput {
   std::span<WarpSpan> spans;                // ring by ring, oldest first
   std::span<const int64_t> host_ns;         // of each span's launch, by the host's clock; 0 unknown
+  SinceLaunch since_launch;                 // where that is not known
   std::span<const uint32_t> clock_of_ring;  // row of Model::clocks
   std::span<const uint32_t> gpu_of_clock;   // a number for each clock's GPU
   std::span<const double> ghz_of_clock;     // and its nominal frequency

@@ -12,11 +12,13 @@
 #include "trace/facts.h"
 #include "trace/grids.h"
 #include "trace/host_time.h"
+#include "trace/launch_times.h"
 #include "trace/launches.h"
 #include "trace/pair.h"
 #include "trace/replays.h"
 #include "trace/runs.h"
 #include "trace/strings.h"
+#include "trace/timer_offset.h"
 #include "trace/warp_scan.h"
 
 namespace iket::trace {
@@ -45,7 +47,7 @@ class Decoding {
       if (progress) progress(kScanned * (ring + 1), 100 * streams.size());
     }
     MatchGrids();
-    AlignClocks({spans_, host_ns_, clock_of_ring_, gpu_of_clock_, ghz_of_clock_}, model_);
+    Align(streams);
     DoubtSuspectRings();
     FindReplays();
     MakeLaunches();
@@ -158,7 +160,34 @@ class Decoding {
     }
   }
 
-  // The same of kernels that graphs run, which needs the times of their warps.
+  void Align(std::span<const RingStream> streams) {
+    const LaunchTimes launched(facts_);
+    const std::vector<uint32_t>& contexts = model_.rings.context;
+    const auto offsets = TimerOffsets(facts_, streams, spans_, contexts, launched);
+    for (WarpSpan& span : spans_) {
+      const auto offset = offsets.find(contexts[span.ring]);
+      if (span.read_host_ns == 0 || offset == offsets.end()) continue;
+      span.begun_by_timer_ns =
+          static_cast<uint64_t>(span.read_host_ns) + static_cast<uint64_t>(offset->second);
+    }
+    const auto since_launch = [&](const WarpSpan& span, uint64_t timer_ns) {
+      const uint32_t context = contexts[span.ring];
+      const auto offset = offsets.find(context);
+      if (offset == offsets.end()) return std::optional<int64_t>();
+      const auto host_ns = static_cast<int64_t>(timer_ns - static_cast<uint64_t>(offset->second));
+      const auto latest = launched.LatestBy(context, span.kernel_number, host_ns);
+      return latest ? std::optional(host_ns - *latest) : std::nullopt;
+    };
+    AlignClocks({.spans = spans_,
+                 .host_ns = host_ns_,
+                 .since_launch = since_launch,
+                 .clock_of_ring = clock_of_ring_,
+                 .gpu_of_clock = gpu_of_clock_,
+                 .ghz_of_clock = ghz_of_clock_},
+                model_);
+  }
+
+  // Which grid each span is of that a graph ran, which needs the times of their warps.
   void FindReplays() {
     grids_.runs.resize(grids_.grids.size());
     if (!facts_.graph_nodes.empty()) {

@@ -34,6 +34,23 @@ class Followed {
     return std::move(*decoder_.Finish());
   }
 
+  // A launch that nobody logs after each pause; the rings are read soon behind each.
+  Model RunWithPauses(std::span<const double> pauses_s, std::vector<double>& begun_ns) {
+    for (const double pause_s : pauses_s) {
+      gpu_.Pass(pause_s * 1e9);
+      const uint32_t grid = gpu_.LaunchUnlogged(kernel_);
+      std::vector<SyntheticGpu::WarpId> warps;
+      begun_ns.push_back(gpu_.now_ns());
+      for (uint32_t cta = 0; cta < kRings; ++cta) warps.push_back(gpu_.Begin(grid, cta, 0, cta, 0));
+      for (const auto warp : warps) Write(warp);
+      for (const auto warp : warps) gpu_.Exit(warp);
+      gpu_.Pass(2e6);
+      Read(false);
+    }
+    Read(true);
+    return std::move(*decoder_.Finish());
+  }
+
   SyntheticGpu& gpu() { return gpu_; }
   uint64_t lost() const {
     uint64_t lost = 0;
@@ -75,7 +92,10 @@ class Followed {
 
   void Add(uint32_t index, const capture::RingContents& row, uint64_t written,
            std::span<const ring::Record> records, bool quiet) {
-    decoder_.Add({.moment = {.live = !quiet, .settled = true, .number = moment_++},
+    decoder_.Add({.moment = {.live = !quiet,
+                             .settled = true,
+                             .number = moment_++,
+                             .begin_ns = static_cast<int64_t>(gpu_.now_ns())},
                   .last_of_moment = true,
                   .rows = {{.ring = index,
                             .written = written,
@@ -110,6 +130,19 @@ TEST(Followed, WithoutLossEveryLaunchIsComplete) {
     EXPECT_FALSE(AnyFault(model.counters));
     EXPECT_TRUE(model.holes.empty());
   }
+}
+
+TEST(Followed, APauseIsAsLongAsItWas) {
+  Followed followed(1, 40);
+  const std::vector<double> pauses_s = {0.1, 5, 9.1, 4.2949, 13, 0, 31.7, 4.4};
+  std::vector<double> begun_ns;
+  const Model model = followed.RunWithPauses(pauses_s, begun_ns);
+  ASSERT_EQ(model.launches.size(), begun_ns.size());
+  for (size_t i = 1; i < begun_ns.size(); ++i) {
+    EXPECT_NEAR(model.launches[i].first_ns - model.launches[0].first_ns, begun_ns[i] - begun_ns[0],
+                500);
+  }
+  EXPECT_EQ(model.counters.suspect_rings, 0u);
 }
 
 TEST(Followed, WhatIsKeptWasRecordedAndTheRestIsCounted) {

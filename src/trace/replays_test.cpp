@@ -119,6 +119,89 @@ TEST_F(Replays, EachIsALaunchOfItsOwn) {
   EXPECT_EQ(model.counters.launches_unseen, 0u);
 }
 
+// Only the low word of the timer, 4.3 s, is in a begin: by its launches a pause is as long as it
+// was, on each ring that it emptied.
+TEST_F(Replays, APauseIsAsLongAsItWas) {
+  for (const double ghz_meanwhile : {1.98, 0.345}) {
+    SCOPED_TRACE(ghz_meanwhile);
+    StartAgain({.sms = kSms, .ring_bytes = 1 << 16});
+    State(0, 0, kernel, 6);
+    const uint32_t grid = gpu.LaunchUnlogged(kernel);
+    const std::vector<double> pauses_s = {0.1, 5, 9.1, 3.9, 13, 0, 31.7, 4.4};
+    std::vector<double> begun_ns;
+    for (const double pause_s : pauses_s) {
+      gpu.SetFrequency(ghz_meanwhile);
+      gpu.Pass(pause_s * 1e9);
+      gpu.SetFrequency(1.98);
+      LaunchGraph(0);
+      gpu.Pass(3000);
+      begun_ns.push_back(gpu.now_ns());
+      Run(grid, 6);
+    }
+    const Model model = Decode();
+    EXPECT_THAT(model.launches, AllComplete());
+    ASSERT_EQ(model.launches.size(), begun_ns.size());
+    for (size_t i = 1; i < begun_ns.size(); ++i) {
+      EXPECT_NEAR(model.launches[i].first_ns - model.launches[i - 1].first_ns,
+                  begun_ns[i] - begun_ns[i - 1], 500);
+    }
+    EXPECT_EQ(model.counters.suspect_rings, 0u);
+  }
+}
+
+// While most rings are busy the timer of a few may come around unseen.
+TEST_F(Replays, ASlotThatIsSeldomUsedKeepsTime) {
+  State(0, 0, kernel, 6);
+  const uint32_t often = gpu.LaunchUnlogged(kernel);
+  const uint32_t rare = gpu.AddKernel("rare");
+  State(1, 0, rare, 6);
+  const uint32_t seldom = gpu.LaunchUnlogged(rare);
+  std::vector<double> seldom_ns;
+  for (int i = 0; i < 400; ++i) {
+    gpu.Pass(0.05e9);
+    LaunchGraph(0);
+    Run(often, 6);
+    if (i % 120 != 10) continue;
+    LaunchGraph(1);
+    seldom_ns.push_back(gpu.now_ns());
+    std::vector<SyntheticGpu::WarpId> warps;
+    for (uint32_t cta = 0; cta < 6; ++cta) {
+      for (uint32_t warp = 0; warp < kWarpsPerCta; ++warp) {
+        warps.push_back(gpu.Begin(seldom, cta, warp, 0, 40 + 2 * cta + warp));
+      }
+    }
+    gpu.Pass(1000);
+    for (const auto warp : warps) gpu.Exit(warp);
+  }
+  const Model model = Decode();
+  EXPECT_THAT(model.launches, AllComplete());
+  ASSERT_EQ(model.launches.size(), 400 + seldom_ns.size());
+  std::vector<double> found_ns;
+  for (const Launch& launch : model.launches) {
+    if (launch.graph == 1) found_ns.push_back(launch.first_ns);
+  }
+  ASSERT_EQ(found_ns.size(), seldom_ns.size());
+  for (size_t i = 1; i < found_ns.size(); ++i) {
+    EXPECT_NEAR(found_ns[i] - found_ns[0], seldom_ns[i] - seldom_ns[0], 500);
+  }
+}
+
+// A kernel that waited behind a long one began as late as it did: its clock says so.
+TEST_F(Replays, WhatWaitedInAQueueBeganWhenItBegan) {
+  State(0, 0, kernel, 6);
+  const uint32_t grid = gpu.LaunchUnlogged(kernel);
+  LaunchGraph(0);
+  LaunchGraph(0);
+  gpu.Pass(4.8e9);  // something else runs
+  for (int i = 0; i < 2; ++i) {
+    gpu.Pass(0.01e9);
+    Run(grid, 6);
+  }
+  const Model model = Decode();
+  ASSERT_EQ(model.launches.size(), 2u);
+  EXPECT_NEAR(model.launches[1].first_ns - model.launches[0].first_ns, 0.01e9, 1e5);
+}
+
 TEST_F(Replays, NodesOfTwoShapesWithOneGridId) {
   State(0, 0, kernel, 6);
   State(0, 1, kernel, 2).ordered = true;

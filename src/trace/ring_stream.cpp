@@ -220,8 +220,13 @@ void RingCollector::Add(const capture::RingBlock& block) {
     next = memory_.back().get();
   }
   for (const capture::RingRow& row : block.rows) {
-    Reading reading{block.moment.context, block.moment.number, readings_.size(),
-                    block.moment.settled, block.moment.live,   row};
+    Reading reading{block.moment.context,
+                    block.moment.number,
+                    readings_.size(),
+                    block.moment.settled,
+                    block.moment.live,
+                    block.moment.begin_ns,
+                    row};
     if (!row.records.empty()) {
       std::memcpy(next, row.records.data(), row.records.size_bytes());
       reading.row.records = {next, row.records.size()};
@@ -289,7 +294,8 @@ RingStream RingCollector::Assemble(size_t begin, size_t end, uint64_t ring_bytes
       Stretch& before = std::prev(next)->second;
       if (before.end() > stretch.end()) {
         const size_t offset = static_cast<size_t>((stretch.end() - before.first) / kRecordBytes);
-        placed[stretch.end()] = {stretch.end(), before.records.subspan(offset), {}};
+        placed[stretch.end()] = {
+            stretch.end(), before.records.subspan(offset), {}, before.read_host_ns};
       }
       if (before.end() > stretch.first) {
         before.records = before.records.first(
@@ -329,6 +335,7 @@ RingStream RingCollector::Assemble(size_t begin, size_t end, uint64_t ring_bytes
     }
     last_settled = readings_[i].settled;
     const SettledBefore before{identity, readings_[i].live};
+    const int64_t read_host_ns = readings_[i].host_ns;
     identity = row.header.identity;
     i = after;
 
@@ -345,8 +352,15 @@ RingStream RingCollector::Assemble(size_t begin, size_t end, uint64_t ring_bytes
         part->records = {to + offset, part->records.size()};
       }
     }
+    if (last_settled) unfolded.ended.read_host_ns = read_host_ns;
     place(unfolded.ended);
     place(unfolded.running);
+    stream.followed |= last_settled;
+    if (row.header.end_timer() != 0) {
+      const auto ahead =
+          static_cast<int64_t>(row.header.end_timer() - static_cast<uint64_t>(read_host_ns));
+      stream.timer_ahead_ns = std::max(stream.timer_ahead_ns.value_or(ahead), ahead);
+    }
     stream.header = row.header;
     stream.written = unfolded.written;
     stream.written_is_lower_bound = unfolded.is_running && unfolded.lapped;

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -32,6 +33,9 @@ struct Stretch {
   // The identity of the warp that wrote the first of them, where a loss precedes them and the
   // header told; of another kind if that is not known.
   ring::Record writer = {};
+  // A moment of the host's clock when they had been written, of settled readings: these follow a
+  // ring while it is in use. 0: unknown.
+  int64_t read_host_ns = 0;
 
   uint64_t end() const { return first + records.size() * ring::kRecordBytes; }
 };
@@ -48,6 +52,10 @@ struct RingStream {
   bool may_be_lapped = false;  // until it is known whether warps of its context are running
   bool suspect = false;        // the header and the records contradict each other
   uint64_t stale = 0;          // records beyond the cursor that are of an older lap, or of nobody
+  bool followed = false;       // read while it was in use: some reading is settled
+  // %globaltimer is ahead of the host's clock by at least this, say its headers: no end was read
+  // before it was.
+  std::optional<int64_t> timer_ahead_ns;
   std::vector<Stretch> stretches;  // ascending, disjoint
 };
 
@@ -103,6 +111,7 @@ class RingCollector {
     uint64_t moment = 0;
     uint64_t order = 0;  // of arrival
     bool settled = false, live = false;
+    int64_t host_ns = 0;
     capture::RingRow row;
   };
 

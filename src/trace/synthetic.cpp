@@ -153,6 +153,7 @@ uint64_t SyntheticGpu::Timer() const {
 capture::RingBlock SyntheticGpu::Read() {
   capture::RingBlock block;
   block.last_of_moment = true;
+  block.moment.begin_ns = static_cast<int64_t>(now_ns_);
   for (uint32_t i = 0; i < rings_.size(); ++i) {
     Ring& ring = rings_[i];
     if (ring.records.empty()) continue;

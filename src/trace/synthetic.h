@@ -84,7 +84,7 @@ class SyntheticGpu {
   uint32_t ring_count() const { return static_cast<uint32_t>(rings_.size()); }
   const std::vector<Truth>& Log(uint32_t ring) const { return rings_[ring].log; }
   uint32_t records_per_ring() const { return shape_.ring_bytes / ring::kRecordBytes; }
-  double now_ns() const { return now_ns_; }
+  double now_ns() const { return now_ns_; }  // also by the host's clock
   uint64_t Cycles(uint32_t sm) const { return static_cast<uint64_t>(sms_[sm].cycles); }
   std::vector<ring::Record>& Memory(uint32_t ring) { return rings_[ring].records; }
   ring::RingHeader& Header(uint32_t ring) { return rings_[ring].header; }

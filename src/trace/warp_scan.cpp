@@ -35,6 +35,7 @@ bool WarpScanner::Scan(const RingStream& stream, uint32_t ring_row) {
     after_loss_ = stretch.first != position;
     if (after_loss_) PassLoss(stretch);
     position = stretch.end();
+    read_host_ns_ = stretch.read_host_ns;
     ScanStretch(stretch.records);
   }
   Finish(stream);
@@ -154,7 +155,10 @@ void WarpScanner::SetEnd(uint32_t clock) {
 }
 
 void WarpScanner::Open(uint32_t clock) {
-  span_ = WarpSpan{.ring = ring_row_, .flags = kWarpBeginMissing, .first_clock = clock};
+  span_ = WarpSpan{.ring = ring_row_,
+                   .flags = kWarpBeginMissing,
+                   .first_clock = clock,
+                   .read_host_ns = read_host_ns_};
   open_ = true;
   clock_ = clock;
   offset_ = 0;

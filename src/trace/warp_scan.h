@@ -45,11 +45,15 @@ struct WarpSpan {
   bool header_end_known =
       false;  // still running; end_clock and end_timer_ns are of the warp before it
   uint64_t end_timer_ns = 0;
+  int64_t read_host_ns = 0;  // as in the stretch that has its first record
 
   int64_t last_offset = 0;   // of its newest record
   uint32_t back_steps = 0;   // how often the clock stepped back within it
   uint32_t first_event = 0;  // row of Model::events
   uint32_t event_count = 0;
+
+  // read_host_ns on the GPU's timer: it had begun by then; 0 unknown.
+  uint64_t begun_by_timer_ns = 0;
 
   // Made by clock_alignment.h.
   uint64_t begin_timer_ns = 0;
@@ -99,6 +103,7 @@ class WarpScanner {
   bool suspect_ = false;
   bool identity_due_ = false;  // its begin was the last record of a stretch
   ring::Record writer_ = {};   // Stretch::writer, behind a loss
+  int64_t read_host_ns_ = 0;   // of the stretch
 
   // Events of the open warp, before their ids are looked up.
   size_t pending_ = 0;
