@@ -173,10 +173,15 @@ class Decoding {
     const auto since_launch = [&](const WarpSpan& span, uint64_t timer_ns) {
       const uint32_t context = contexts[span.ring];
       const auto offset = offsets.find(context);
-      if (offset == offsets.end()) return std::optional<int64_t>();
-      const auto host_ns = static_cast<int64_t>(timer_ns - static_cast<uint64_t>(offset->second));
-      const auto latest = launched.LatestBy(context, span.kernel_number, host_ns);
-      return latest ? std::optional(host_ns - *latest) : std::nullopt;
+      if (offset == offsets.end()) return std::optional<uint64_t>();
+      // The offset is not known to the nanosecond: a warp may seem to begin before its launch.
+      constexpr uint64_t kOffsetDoubtNs = 10'000'000;
+      const uint64_t by_ns = timer_ns - static_cast<uint64_t>(offset->second) + kOffsetDoubtNs;
+      const auto latest =
+          launched.LatestBy(context, span.kernel_number, static_cast<int64_t>(by_ns));
+      if (!latest) return std::optional<uint64_t>();
+      const uint64_t since_ns = by_ns - static_cast<uint64_t>(*latest);
+      return std::optional(since_ns - std::min(since_ns, kOffsetDoubtNs));
     };
     AlignClocks({.spans = spans_,
                  .host_ns = host_ns_,

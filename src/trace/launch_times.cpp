@@ -1,6 +1,7 @@
 #include "trace/launch_times.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace iket::trace {
 
@@ -23,8 +24,13 @@ LaunchTimes::LaunchTimes(const capture::Capture& facts) {
     of_graphs_[{launch.context, launch.graph}].push_back(launch.host_ns);
     if (graphs_not_known.contains(launch.graph)) contexts_not_known_.insert(launch.context);
   }
-  for (auto& [key, times] : of_kernels_) std::ranges::sort(times);
-  for (auto& [key, times] : of_graphs_) std::ranges::sort(times);
+  for (auto* const all : {&of_kernels_, &of_graphs_}) {
+    for (auto& [key, times] : *all) {
+      std::ranges::sort(times);
+      int64_t& last = last_of_context_.try_emplace(key.first, times.back()).first->second;
+      last = std::max(last, times.back());
+    }
+  }
 }
 
 template <typename Visit>
@@ -57,6 +63,13 @@ std::optional<int64_t> LaunchTimes::First(uint32_t context, uint32_t kernel) con
     first = std::min(first.value_or(times.front()), times.front());
   });
   return first;
+}
+
+std::optional<int64_t> LaunchTimes::LastOfContext(uint32_t context, uint32_t kernel) const {
+  const auto last = LatestBy(context, kernel, std::numeric_limits<int64_t>::max());
+  const auto of_context = last_of_context_.find(context);
+  if (!last || of_context == last_of_context_.end() || of_context->second != *last) return {};
+  return last;
 }
 
 }  // namespace iket::trace

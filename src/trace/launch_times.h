@@ -25,8 +25,9 @@ class LaunchTimes {
   // The latest such launch in this context that was not after `host_ns`; nothing if there is none,
   // or if the kernel is not known.
   std::optional<int64_t> LatestBy(uint32_t context, uint32_t kernel, int64_t host_ns) const;
-  // The first one.
   std::optional<int64_t> First(uint32_t context, uint32_t kernel) const;
+  // The last one, if the context launched nothing after it.
+  std::optional<int64_t> LastOfContext(uint32_t context, uint32_t kernel) const;
 
  private:
   using Times = std::vector<int64_t>;         // by the host's clock, ascending
@@ -37,6 +38,7 @@ class LaunchTimes {
 
   std::map<Key, Times> of_kernels_;
   std::map<Key, Times> of_graphs_;
+  std::map<uint32_t, int64_t> last_of_context_;
   std::map<uint32_t, std::set<uint32_t>> graphs_of_kernel_;
   std::set<uint32_t> kernels_not_known_;
   std::set<uint32_t> contexts_not_known_;

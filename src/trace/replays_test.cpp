@@ -149,6 +149,24 @@ TEST_F(Replays, APauseIsAsLongAsItWas) {
   }
 }
 
+// A round of the timer is 44 ms less than two of the clock: taken for the one before, the first
+// would have ended when the second had begun.
+TEST_F(Replays, ARoundOfTheTimerAndALittle) {
+  State(0, 0, kernel, 6);
+  const uint32_t grid = gpu.LaunchUnlogged(kernel);
+  for (int i = 0; i < 9; ++i) {
+    LaunchGraph(0);
+    runs = 0;  // the same slots each time
+    Run(grid, 6);
+    if (i < 8) gpu.Pass(4.31e9);
+  }
+  gpu.Pass(20e9);  // until somebody reads
+  const Model model = Decode();
+  EXPECT_THAT(model.launches, testing::SizeIs(9));
+  EXPECT_THAT(model.launches, AllComplete());
+  EXPECT_EQ(model.counters.suspect_rings, 0u);
+}
+
 // While most rings are busy the timer of a few may come around unseen.
 TEST_F(Replays, ASlotThatIsSeldomUsedKeepsTime) {
   State(0, 0, kernel, 6);
@@ -190,16 +208,17 @@ TEST_F(Replays, ASlotThatIsSeldomUsedKeepsTime) {
 TEST_F(Replays, WhatWaitedInAQueueBeganWhenItBegan) {
   State(0, 0, kernel, 6);
   const uint32_t grid = gpu.LaunchUnlogged(kernel);
-  LaunchGraph(0);
-  LaunchGraph(0);
+  for (int i = 0; i < 3; ++i) LaunchGraph(0);
   gpu.Pass(4.8e9);  // something else runs
-  for (int i = 0; i < 2; ++i) {
-    gpu.Pass(0.01e9);
+  for (const double pause_ns : {0.0, 0.01e9, 0.0}) {
+    gpu.Pass(pause_ns);
+    runs = 0;  // the same slots each time
     Run(grid, 6);
   }
   const Model model = Decode();
-  ASSERT_EQ(model.launches.size(), 2u);
+  ASSERT_EQ(model.launches.size(), 3u);
   EXPECT_NEAR(model.launches[1].first_ns - model.launches[0].first_ns, 0.01e9, 1e5);
+  EXPECT_NEAR(model.launches[2].first_ns - model.launches[1].first_ns, 0, 1e5);
 }
 
 TEST_F(Replays, NodesOfTwoShapesWithOneGridId) {

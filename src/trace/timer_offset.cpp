@@ -1,7 +1,9 @@
 #include "trace/timer_offset.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
+#include <utility>
 
 #include "trace/timer_widening.h"
 
@@ -10,7 +12,10 @@ namespace {
 
 struct Bounds {
   std::optional<int64_t> least, most;
+  bool most_by_last = false;
   bool followed = false;
+
+  void AtMost(int64_t offset) { most = std::min(most.value_or(offset), offset); }
 };
 
 int64_t Difference(uint64_t timer_ns, int64_t host_ns) {
@@ -34,6 +39,8 @@ std::map<uint32_t, int64_t> TimerOffsets(const capture::Capture& facts,
         std::max(of_context.least.value_or(*stream.timer_ahead_ns), *stream.timer_ahead_ns);
     of_context.followed |= stream.followed;
   }
+  // By context the newest begin that is known in full.
+  std::map<uint32_t, std::pair<uint64_t, uint32_t>> newest;  // when, and the kernel
   for (const WarpSpan& span : spans) {
     if (!span.has_begin || !span.has_end_timer) continue;
     const uint32_t context = context_of_ring[span.ring];
@@ -41,22 +48,31 @@ std::map<uint32_t, int64_t> TimerOffsets(const capture::Capture& facts,
     const auto found = bounds.find(context);
     if (!first || found == bounds.end()) continue;
     const uint64_t begin_ns = WidenBackwards(span.end_timer_ns, span.begin_timer_low, 0);
-    const int64_t most = Difference(begin_ns, *first);
-    found->second.most = std::min(found->second.most.value_or(most), most);
+    found->second.AtMost(Difference(begin_ns, *first));
+    newest[context] = std::max(newest[context], std::pair(begin_ns, span.kernel_number));
+  }
+  for (const auto& [context, begin] : newest) {
+    const auto last = launched.LastOfContext(context, begin.second);
+    if (!last) continue;
+    bounds[context].AtMost(Difference(begin.first, *last));
+    bounds[context].most_by_last = true;
   }
 
   std::map<uint32_t, int64_t> offsets;
   for (const auto& [context, of_context] : bounds) {
     const int64_t least = *of_context.least;
-    if (of_context.most && *of_context.most < least) continue;
-    int64_t offset = least;
-    if (!of_context.followed && has_session) {
+    const int64_t most = of_context.most.value_or(std::numeric_limits<int64_t>::max());
+    if (most < least) continue;
+    if (of_context.followed) {
+      offsets[context] = least;
+    } else if (has_session && facts.sessions.front().start_realtime_ns != 0) {
       const capture::Session& session = facts.sessions.front();
-      const int64_t of_day =
-          Difference(static_cast<uint64_t>(session.start_realtime_ns), session.start_ns);
-      offset = std::clamp(of_day, least, of_context.most.value_or(of_day < least ? least : of_day));
+      offsets[context] =
+          std::clamp(Difference(static_cast<uint64_t>(session.start_realtime_ns), session.start_ns),
+                     least, most);
+    } else {
+      offsets[context] = of_context.most_by_last ? most : least;
     }
-    offsets[context] = offset;
   }
   return offsets;
 }

@@ -23,10 +23,12 @@ uint64_t WidenNearest(uint64_t near_ns, uint32_t low) {
 }
 
 // Kernels begin so soon behind their launch, mostly; and so, where others are in the queue.
-constexpr int64_t kAtOnceNs = 10'000'000, kSoonNs = 1'000'000'000;
+constexpr uint64_t kAtOnceNs = 10'000'000, kSoonNs = 1'000'000'000;
 constexpr int kMostTries = 100;
 // Two clocks may be as close as this by chance, in one case of a hundred.
 constexpr double kByChanceCycles = 0x1p32 / 200;
+// A step of the timer, 1 us on some GPUs, and more.
+constexpr double kStepCycles = 5000;
 // Over little time no frequency is further from the mean than this.
 constexpr double kLargestShare = 0.02;
 
@@ -66,7 +68,8 @@ Verdict ByClock(const Moment& from, const Moment& to, double ghz, double share) 
   if (share * cycles > kByChanceCycles) return Verdict::kSaysNothing;
   const double counted = static_cast<double>(to.clock - from.clock);
   const double off = std::abs(counted - std::fmod(cycles, 0x1p32));
-  return std::min(off, 0x1p32 - off) <= share * cycles ? Verdict::kAgrees : Verdict::kContradicts;
+  const bool agrees = std::min(off, 0x1p32 - off) <= share * cycles + kStepCycles;
+  return agrees ? Verdict::kAgrees : Verdict::kContradicts;
 }
 
 // Of latest_ns and the times by ranges of the timer before it, the one that fits the host's
@@ -97,7 +100,7 @@ uint64_t BehindLaunch(const WarpSpan& span, uint64_t latest_ns, const WarpSpan& 
       best_ns = timer_ns;
     }
     // The first of the times that is in the last range behind the launch, or the next one.
-    const uint64_t ranges = std::max<uint64_t>(static_cast<uint64_t>(*since) >> 32, 1);
+    const uint64_t ranges = std::max<uint64_t>(*since >> 32, 1);
     if (ranges << 32 > timer_ns) break;
     timer_ns -= ranges << 32;
   }

@@ -23,15 +23,15 @@ struct SmFrequency {
 };
 
 // How long before a time of the timer the host launched something that may have run the span's
-// kernel, ns, not negative; nothing if that is not known, or no such launch was before it.
-using SinceLaunch = std::function<std::optional<int64_t>(const WarpSpan&, uint64_t timer_ns)>;
+// kernel, ns; nothing if that is not known, or no such launch was before it.
+using SinceLaunch = std::function<std::optional<uint64_t>(const WarpSpan&, uint64_t timer_ns)>;
 
 // Fills begin_timer_ns of the spans of one ring, oldest first. Where begun_by_timer_ns is known a
 // warp began at the latest time that fits it: exactly right if it was read less than 3 s after it
-// began. Else by its launch: `host_ns`, 0 unknown, or the time that `since_launch` finds soon behind
-// one, helped by the clock where there are several. `reference_ns` is a time of this capture, for rings
-// whose header has none. A warp so long that the frequency may be off by half a range over it gets
-// kWarpWrapGap.
+// began. Else by its launch: `host_ns`, 0 unknown, or the time that `since_launch` finds soon
+// behind one, helped by the clock where there are several. `reference_ns` is a time of this
+// capture, for rings whose header has none. A warp so long that the frequency may be off by half a
+// range over it gets kWarpWrapGap.
 void WidenTimers(std::span<WarpSpan> ring, std::span<const int64_t> host_ns,
                  const SinceLaunch& since_launch, const SmFrequency& frequency,
                  uint64_t reference_ns);
