@@ -80,6 +80,12 @@ __asm__(
     ".popsection");
 #endif
 
+// Of <cuda_fp16.h>, <cuda_bf16.h> and <cuda_fp8.h>, which need not be there.
+struct __half;
+struct __nv_bfloat16;
+struct __nv_fp8_e4m3;
+struct __nv_fp8_e5m2;
+
 namespace iket {
 inline namespace v1 {
 namespace detail {
@@ -87,8 +93,8 @@ namespace detail {
 // What an event is; part of its id and of its declaration.
 enum class kind : unsigned char { mark = 0, push = 1, pop = 2, range_begin = 3, range_end = 4 };
 
-// The numbers of payload types, those of NVIDIA's IKET metadata.
-template <typename T>
+// The numbers of payload types: those of NVIDIA's IKET metadata, and from 64 on ours.
+template <typename T, typename = void>
 struct payload_type {
   static constexpr bool known = false;
 };
@@ -98,23 +104,73 @@ template <unsigned char Number>
 struct payload_number {
   static constexpr bool known = true;
   static constexpr unsigned char number = Number;
+  static constexpr bool is_wide = Number == 7 || (Number >= 14 && Number <= 16);  // 64 bits
 };
 // clang-format off
 template <> struct payload_type<no_payload> : payload_number<0> {};
+template <> struct payload_type<char> : payload_number<(char(-1) < 0) ? 1 : 2> {};
+template <> struct payload_type<signed char> : payload_number<1> {};
+template <> struct payload_type<unsigned char> : payload_number<2> {};
+template <> struct payload_type<short> : payload_number<3> {};
+template <> struct payload_type<unsigned short> : payload_number<4> {};
 template <> struct payload_type<int> : payload_number<5> {};
 template <> struct payload_type<unsigned> : payload_number<6> {};
+template <> struct payload_type<long> : payload_number<sizeof(long) == 8 ? 7 : 5> {};
+template <> struct payload_type<unsigned long> : payload_number<sizeof(long) == 8 ? 16 : 6> {};
+template <> struct payload_type<long long> : payload_number<7> {};
+template <> struct payload_type<unsigned long long> : payload_number<16> {};
 template <> struct payload_type<float> : payload_number<13> {};
+template <> struct payload_type<double> : payload_number<14> {};
+template <typename T> struct payload_type<T*> : payload_number<15> {};
+template <> struct payload_type<decltype(nullptr)> : payload_number<15> {};
+template <> struct payload_type<bool> : payload_number<64> {};
+template <> struct payload_type<::__half> : payload_number<65> {};
+template <> struct payload_type<::__nv_bfloat16> : payload_number<66> {};
+template <> struct payload_type<::__nv_fp8_e4m3> : payload_number<67> {};
+template <> struct payload_type<::__nv_fp8_e5m2> : payload_number<68> {};
 // clang-format on
+template <bool>
+struct only_if;
+template <>
+struct only_if<true> {
+  using type = void;
+};
+template <typename T>
+struct payload_type<T, typename only_if<__is_enum(T)>::type> : payload_type<__underlying_type(T)> {
+};
 
-IKET_DETAIL_FUNCTION unsigned bits_of(int value) { return static_cast<unsigned>(value); }
-IKET_DETAIL_FUNCTION unsigned bits_of(unsigned value) { return value; }
-IKET_DETAIL_FUNCTION unsigned bits_of(float value) {
 #if IKET_DETAIL_ON
-  return __float_as_uint(value);
-#else
-  return static_cast<unsigned>(value);  // never recorded
-#endif
+template <int Bytes>
+struct small_bits {
+  using type = unsigned char;
+};
+template <>
+struct small_bits<2> {
+  using type = unsigned short;
+};
+// The bits of a payload, in the low ones of the result.
+template <typename T>
+__device__ __forceinline__ unsigned long long bits_of(T* value) {
+  return reinterpret_cast<unsigned long long>(value);
 }
+template <typename T>
+__device__ __forceinline__ auto bits_of(T value) {
+  if constexpr (payload_type<T>::number >= 65) {  // structs of one or two bytes
+    typename small_bits<sizeof(T)>::type bits;
+    memcpy(&bits, &value, sizeof(bits));
+    return static_cast<unsigned>(bits);
+  } else if constexpr (payload_type<T>::is_wide) {
+    return static_cast<unsigned long long>(value);
+  } else {
+    return static_cast<unsigned>(value);
+  }
+}
+__device__ __forceinline__ unsigned bits_of(float value) { return __float_as_uint(value); }
+__device__ __forceinline__ unsigned long long bits_of(double value) {
+  return static_cast<unsigned long long>(__double_as_longlong(value));
+}
+__device__ __forceinline__ unsigned long long bits_of(decltype(nullptr)) { return 0; }
+#endif
 
 // A pop has no name; every other event has one. A name is a type with `size()` and `at(i)`.
 template <typename T, typename = void>
@@ -274,15 +330,23 @@ __device__ __forceinline__ void emit(unsigned payload) {
       "r"(window()), "C"(initialiser_of<Name, Kind, Payload>::text), "r"(payload)
       : "memory");
 }
+template <typename Name, kind Kind, unsigned char Payload>
+__device__ __forceinline__ void emit(unsigned long long payload) {
+  using decl = declaration<Name, Kind, Payload>;
+  asm volatile(
+      "{\n\t.global .align 4 .b8 iket_decl[] = {%2};\n\t"
+      ".reg .b32 t;\n\t.reg .pred p;\n\t"
+      "pmevent.mask 0xe200;\n\t"
+      "mov.u32 t, %%clock;\n\t"
+      IKET_DETAIL_GUARD("%3")
+      "@p st.volatile.shared.v4.u32 [%1+-16], {t, %0, %3, %4};\n\t"
+      "pmevent.mask 0xe110;\n\t}" ::"n"(decl::id),
+      "r"(window()), "C"(initialiser_of<Name, Kind, Payload>::text),
+      "r"(static_cast<unsigned>(payload)), "r"(static_cast<unsigned>(payload >> 32))
+      : "memory");
+}
 
 #undef IKET_DETAIL_GUARD
-
-#else  // IKET_DETAIL_ON
-
-template <typename Name, kind Kind>
-IKET_DETAIL_FUNCTION void emit() {}
-template <typename Name, kind Kind, unsigned char Payload>
-IKET_DETAIL_FUNCTION void emit(unsigned) {}
 
 #endif  // IKET_DETAIL_ON
 
@@ -290,15 +354,22 @@ template <kind Kind, typename Name, typename T>
 IKET_DETAIL_FUNCTION void event(Name, T payload) {
   static_assert(is_name<Name>::value, "iket: a name is a literal with _ev behind it: \"load\"_ev");
   static_assert(payload_type<T>::known,
-                "iket: a payload is one int, unsigned or float; cast the value to one of them");
+                "iket: a payload is one number (integer, bool, enum, float, double, half, bfloat16, "
+                "fp8) or pointer; cast the value to one of them");
+#if IKET_DETAIL_ON
   if constexpr (is_name<Name>::value && payload_type<T>::known) {
     emit<Name, Kind, payload_type<T>::number>(bits_of(payload));
   }
+#else
+  static_cast<void>(payload);
+#endif
 }
 template <kind Kind, typename Name>
 IKET_DETAIL_FUNCTION void event(Name) {
   static_assert(is_name<Name>::value, "iket: a name is a literal with _ev behind it: \"load\"_ev");
+#if IKET_DETAIL_ON
   if constexpr (is_name<Name>::value) emit<Name, Kind>();
+#endif
 }
 
 }  // namespace detail
@@ -308,7 +379,8 @@ template <typename Name>
 IKET_DETAIL_FUNCTION void mark(Name name) {
   detail::event<detail::kind::mark>(name);
 }
-// The same with a value: int, unsigned or float, taken from the first active lane.
+// The same with a value of the first active lane: any integer, bool, enum, float, double, half,
+// bfloat16, fp8, or a pointer. No value and the value 0 are told apart.
 template <typename Name, typename T>
 IKET_DETAIL_FUNCTION void mark(Name name, T payload) {
   detail::event<detail::kind::mark>(name, payload);

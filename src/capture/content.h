@@ -122,7 +122,7 @@ struct KernelFilter {
 // From a file, both enums may hold values without a name: show them as unknown.
 enum class EventKind : uint8_t { kMark = 0, kPush = 1, kPop = 2, kRangeBegin = 3, kRangeEnd = 4 };
 
-// The numbers of NVIDIA's contract.
+// The numbers of NVIDIA's contract, and from 64 on ours.
 enum class PayloadType : uint8_t {
   kNone = 0,
   kI8 = 1,
@@ -136,6 +136,11 @@ enum class PayloadType : uint8_t {
   kF64 = 14,
   kPointer = 15,
   kU64 = 16,
+  kBool = 64,
+  kF16 = 65,
+  kBf16 = 66,
+  kE4m3 = 67,  // floating point of 8 bits
+  kE5m2 = 68,
 };
 
 inline constexpr uint32_t kAutomaticColour = 0xffffffffu;

@@ -3,6 +3,7 @@
 
 #include "capture/reader.h"
 #include "cli/command.h"
+#include "cli/event_words.h"
 #include "cli/info.h"
 #include "cli/load.h"
 #include "cli/terminal.h"
@@ -16,52 +17,6 @@ constexpr size_t kHostMarksShown = 20;
 
 using Align = Table::Align;
 using exporter::JsonWriter;
-
-std::string_view KindText(capture::EventKind kind) {
-  switch (kind) {
-    case capture::EventKind::kMark:
-      return "mark";
-    case capture::EventKind::kPush:
-      return "push";
-    case capture::EventKind::kPop:
-      return "pop";
-    case capture::EventKind::kRangeBegin:
-      return "range begin";
-    case capture::EventKind::kRangeEnd:
-      return "range end";
-  }
-  return "unknown";
-}
-
-std::string_view PayloadText(capture::PayloadType payload) {
-  switch (payload) {
-    case capture::PayloadType::kNone:
-      return "";
-    case capture::PayloadType::kI8:
-      return "i8";
-    case capture::PayloadType::kU8:
-      return "u8";
-    case capture::PayloadType::kI16:
-      return "i16";
-    case capture::PayloadType::kU16:
-      return "u16";
-    case capture::PayloadType::kI32:
-      return "i32";
-    case capture::PayloadType::kU32:
-      return "u32";
-    case capture::PayloadType::kI64:
-      return "i64";
-    case capture::PayloadType::kU64:
-      return "u64";
-    case capture::PayloadType::kF32:
-      return "f32";
-    case capture::PayloadType::kF64:
-      return "f64";
-    case capture::PayloadType::kPointer:
-      return "pointer";
-  }
-  return "unknown";
-}
 
 std::string FateOf(const capture::Kernel& kernel) {
   switch (kernel.state) {
@@ -205,9 +160,8 @@ std::string Text(const std::string& file, const capture::Reader& reader, bool al
     Table marks({Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft});
     marks.Row({"mark", "kind", "payload", "id", ""});
     for (const auto& declaration : facts.declarations) {
-      marks.Row({Printable(declaration.name), std::string(KindText(declaration.kind)),
-                 std::string(PayloadText(declaration.payload)),
-                 fmt::format("{:#010x}", declaration.event),
+      marks.Row({Printable(declaration.name), KindText(declaration.kind),
+                 PayloadText(declaration.payload), fmt::format("{:#010x}", declaration.event),
                  declaration.left_out ? "left out by --range-filter" : ""});
     }
     text += "\n" + marks.Text(2);

@@ -5,6 +5,7 @@
 #include "capture/demangle.h"
 #include "cli/code_images.h"
 #include "cli/command.h"
+#include "cli/event_words.h"
 #include "cli/info.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
@@ -44,35 +45,12 @@ std::string ForeignText(const patch::ForeignMarks& foreign) {
   return text;
 }
 
-std::string_view KindText(patch::EventKind kind) {
-  switch (kind) {
-    case patch::EventKind::kMark:
-      return "mark";
-    case patch::EventKind::kPush:
-      return "push";
-    case patch::EventKind::kPop:
-      return "pop";
-    case patch::EventKind::kRangeBegin:
-      return "range begin";
-    case patch::EventKind::kRangeEnd:
-      return "range end";
-  }
-  return "?";
+// A declaration and a row of a capture have the same numbers.
+std::string KindOf(const patch::Declaration& declaration) {
+  return KindText(static_cast<capture::EventKind>(declaration.kind));
 }
-
-std::string PayloadText(uint8_t payload) {
-  switch (payload) {
-    case patch::kPayloadNone:
-      return "";
-    case patch::kPayloadInt32:
-      return "i32";
-    case patch::kPayloadUint32:
-      return "u32";
-    case patch::kPayloadFloat32:
-      return "f32";
-    default:
-      return fmt::format("payload type {}", payload);
-  }
+std::string PayloadOf(const patch::Declaration& declaration) {
+  return PayloadText(static_cast<capture::PayloadType>(declaration.payload));
 }
 
 std::string FateOf(const patch::FunctionReport& function) {
@@ -159,8 +137,8 @@ std::string ImageText(const ImageInfo& info, const InfoOptions& options) {
     Table table({Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft});
     table.Row({"mark", "kind", "payload", "id"});
     for (const patch::Declaration& declaration : info.report.declarations) {
-      table.Row({Printable(declaration.name), std::string(KindText(declaration.kind)),
-                 PayloadText(declaration.payload), fmt::format("{:#010x}", declaration.id)});
+      table.Row({Printable(declaration.name), KindOf(declaration), PayloadOf(declaration),
+                 fmt::format("{:#010x}", declaration.id)});
     }
     text += "\n" + table.Text(2);
   }
@@ -215,8 +193,8 @@ void WriteImage(JsonWriter& json, const ImageInfo& info) {
     for (const patch::Declaration& declaration : info.report.declarations) {
       auto entry = json.Object();
       json.Member("name", declaration.name);
-      json.Member("kind", KindText(declaration.kind));
-      json.Member("payload", PayloadText(declaration.payload));
+      json.Member("kind", KindOf(declaration));
+      json.Member("payload", PayloadOf(declaration));
       json.Member("id", declaration.id);
     }
   }

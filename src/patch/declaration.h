@@ -18,11 +18,8 @@ namespace iket::patch {
 enum class EventKind : uint8_t { kMark = 0, kPush = 1, kPop = 2, kRangeBegin = 3, kRangeEnd = 4 };
 inline constexpr uint8_t kLastEventKind = 4;
 
-// Values of the byte at offset 7: the numbers of NVIDIA's contract.
+// Values of the byte at offset 7, of which only the reader of records needs the others.
 inline constexpr uint8_t kPayloadNone = 0;
-inline constexpr uint8_t kPayloadInt32 = 5;
-inline constexpr uint8_t kPayloadUint32 = 6;
-inline constexpr uint8_t kPayloadFloat32 = 13;
 
 struct Declaration {
   uint32_t id = 0;  // 31 bits, not 0

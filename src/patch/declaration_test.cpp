@@ -80,7 +80,7 @@ TEST(ReadDeclarations, SortsByIdAndTakesEqualOnesOnce) {
   EXPECT_THAT(read.problems, IsEmpty());
   EXPECT_THAT(read.all,
               ElementsAre(Declaration{2, EventKind::kRangeEnd, kPayloadNone, "load"},
-                          Declaration{9, EventKind::kRangeBegin, kPayloadUint32, "load"}));
+                          Declaration{9, EventKind::kRangeBegin, 6, "load"}));
 }
 
 TEST(ReadDeclarations, TakesAnyName) {

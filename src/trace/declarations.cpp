@@ -56,6 +56,16 @@ PayloadForm FormOf(capture::PayloadType type) {
     case capture::PayloadType::kPointer:
     case capture::PayloadType::kU64:
       return {PayloadType::kU64, {kAll, 0, kAll}};
+    case capture::PayloadType::kBool:
+      return {PayloadType::kU32, {0xff, 0, kWord}};
+    case capture::PayloadType::kF16:
+      return {PayloadType::kF32, {0xffff, 0, kWord, kHalf}};
+    case capture::PayloadType::kBf16:
+      return {PayloadType::kF32, {0xffff, 0, kWord, kBfloat16}};
+    case capture::PayloadType::kE4m3:
+      return {PayloadType::kF32, {0xff, 0, kWord, kE4m3}};
+    case capture::PayloadType::kE5m2:
+      return {PayloadType::kF32, {0xff, 0, kWord, kE5m2}};
   }
   return {PayloadType::kU64, {kAll, 0, kAll}};  // a type of a later version: all bits, as they are
 }

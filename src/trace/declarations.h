@@ -11,6 +11,7 @@
 
 #include "capture/content.h"
 #include "trace/model.h"
+#include "trace/small_float.h"
 #include "trace/strings.h"
 
 namespace iket::trace {
@@ -18,11 +19,15 @@ namespace iket::trace {
 // From the bits of a record to the payload of the model: widens 8 and 16 bits to 32, clears what a
 // record carries over from an older lap.
 struct PayloadRule {
-  uint64_t mask = 0;  // bits that the record has
-  uint64_t sign = 0;  // its sign bit, if it must be extended
-  uint64_t keep = 0;  // bits that the model has
+  uint64_t mask = 0;      // bits that the record has
+  uint64_t sign = 0;      // its sign bit, if it must be extended
+  uint64_t keep = 0;      // bits that the model has
+  SmallFloat small = {};  // of fewer than 32 bits: the model has a float
 
-  uint64_t Apply(uint64_t bits) const { return (((bits & mask) ^ sign) - sign) & keep; }
+  uint64_t Apply(uint64_t bits) const {
+    const uint64_t value = (((bits & mask) ^ sign) - sign) & keep;
+    return small.exponent_bits == 0 ? value : small.ToFloat(static_cast<uint32_t>(value));
+  }
 };
 
 // An id of 31 bits -> a row of Model::declarations.

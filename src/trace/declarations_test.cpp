@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
+#include <limits>
 #include <random>
 #include <unordered_map>
 
@@ -66,6 +69,48 @@ TEST(Declarations, PayloadsAreWidenedAndRidOfOldBits) {
   EXPECT_EQ(read(Payload::kI64, kBits), kBits);
   EXPECT_EQ(read(Payload::kF64, kBits), kBits);
   EXPECT_EQ(read(Payload::kPointer, kBits), kBits);
+}
+
+TEST(Declarations, SmallFloatsBecomeFloats) {
+  const auto read = [](Payload type, uint64_t bits) {
+    Tables tables({{.image = 0, .event = 1, .payload = type, .name = "x"}});
+    const uint32_t row = tables.declarations.OfImage(0).Find(1);
+    EXPECT_EQ(tables.rows[row].payload, PayloadType::kF32);
+    return std::bit_cast<float>(
+        static_cast<uint32_t>(tables.declarations.Rule(row).Apply(bits | 0xdead0000)));
+  };
+  EXPECT_EQ(read(Payload::kF16, 0x3c00), 1.0f);
+  EXPECT_EQ(read(Payload::kF16, 0xc248), -3.140625f);
+  EXPECT_EQ(read(Payload::kF16, 0x7bff), 65504.0f);
+  EXPECT_EQ(read(Payload::kF16, 0x0001), std::ldexp(1.0f, -24));
+  EXPECT_EQ(read(Payload::kF16, 0x83ff), -1023 * std::ldexp(1.0f, -24));
+  EXPECT_EQ(read(Payload::kF16, 0xfc00), -std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isnan(read(Payload::kF16, 0x7c01)));
+  EXPECT_EQ(read(Payload::kBf16, 0xbfc0), -1.5f);
+  EXPECT_EQ(read(Payload::kBf16, 0x0001), std::ldexp(1.0f, -133));
+  EXPECT_EQ(read(Payload::kBf16, 0x7f80), std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isnan(read(Payload::kBf16, 0xff81)));
+}
+
+TEST(Declarations, NumbersOfEightBitsBecomeFloats) {
+  const auto read = [](Payload type, uint64_t bits) {
+    Tables tables({{.image = 0, .event = 1, .payload = type, .name = "x"}});
+    return std::bit_cast<float>(static_cast<uint32_t>(
+        tables.declarations.Rule(tables.declarations.OfImage(0).Find(1)).Apply(bits)));
+  };
+  EXPECT_EQ(read(Payload::kE4m3, 0x7e), 448.0f);
+  EXPECT_EQ(read(Payload::kE4m3, 0x78), 256.0f);
+  EXPECT_EQ(read(Payload::kE4m3, 0x81), -std::ldexp(1.0f, -9));
+  EXPECT_TRUE(std::isnan(read(Payload::kE4m3, 0x7f)));
+  EXPECT_EQ(read(Payload::kE5m2, 0x7b), 57344.0f);
+  EXPECT_EQ(read(Payload::kE5m2, 0x03), 3 * std::ldexp(1.0f, -16));
+  EXPECT_EQ(read(Payload::kE5m2, 0x7c), std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isnan(read(Payload::kE5m2, 0xfd)));
+  // e5m2 is the upper half of a half.
+  for (uint64_t bits = 0; bits < 256; ++bits) {
+    const float wide = read(Payload::kF16, bits << 8), narrow = read(Payload::kE5m2, bits);
+    EXPECT_TRUE(wide == narrow || (std::isnan(wide) && std::isnan(narrow))) << bits;
+  }
 }
 
 TEST(Declarations, KindsAndTypesOfLaterVersionsAreKept) {

@@ -17,7 +17,8 @@ sys.path.insert(0, HERE)
 from cubin import Cubin  # noqa: E402
 
 INCLUDE = os.environ["IKET_INCLUDE"]
-KERNELS = ["Mark", "MarkInt", "MarkUnsigned", "MarkFloat", "PushPop", "PushPopInt", "Range", "RangeInt"]
+KERNELS = ["Mark", "MarkInt", "MarkUnsigned", "MarkFloat", "MarkBool", "MarkByte", "MarkEnum",
+           "MarkLong", "MarkDouble", "MarkPointer", "PushPop", "PushPopInt", "Range", "RangeInt"]
 ARCH = "sm_90"
 
 
@@ -35,7 +36,7 @@ def declaration(kind, payload, name):
 
 
 DECLARED = {declaration(*event) for event in [
-    (0, 0, "k"), (0, 5, "k"), (0, 6, "k"), (0, 13, "k"), (1, 0, "load"), (1, 5, "load"), (2, 0, ""),
+    (0, 0, "k"), *((0, payload, "k") for payload in (2, 3, 5, 6, 7, 13, 14, 15, 64)), (1, 0, "load"), (1, 5, "load"), (2, 0, ""),
     (3, 0, "mma"), (3, 5, "mma"), (4, 0, "mma")]}
 
 
@@ -151,7 +152,7 @@ class OnTest(CodegenTest):
 class WrongUseTest(CodegenTest):
     """Wrong use ends the build, or warns, with a sentence; right use is silent on both sides."""
     LITERAL = r'iket: a name is a string literal, and nothing else: IKET_MARK\(\\?"load\\?"\)'
-    ONE_PAYLOAD = "iket: a payload is one int, unsigned or float"
+    ONE_PAYLOAD = "iket: a payload is one number"
 
     def build(self, body, *options, function="__global__"):
         """What the compilers of device and host code say about a function of that body."""

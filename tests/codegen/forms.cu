@@ -12,6 +12,8 @@ using namespace iket::literals;
 #endif
 #define BOTH(...) __VA_ARGS__  // keeps commas together
 
+enum class Phase : short { kLoad, kStore };
+
 #define KERNEL(name, before, after)                                     \
   extern "C" __global__ void name(float* out, const float* in, int n) { \
     for (int i = static_cast<int>(threadIdx.x); i < n; i += 32) {       \
@@ -26,6 +28,13 @@ KERNEL(Mark, FORM(iket::mark("k"_ev);, IKET_MARK("k");), )
 KERNEL(MarkInt, FORM(BOTH(iket::mark("k"_ev, i);), BOTH(IKET_MARK("k", i);)), )
 KERNEL(MarkUnsigned, FORM(BOTH(iket::mark("k"_ev, 7u * i);), BOTH(IKET_MARK("k", 7u * i);)), )
 KERNEL(MarkFloat, FORM(BOTH(iket::mark("k"_ev, in[0]);), BOTH(IKET_MARK("k", in[0]);)), )
+KERNEL(MarkBool, FORM(BOTH(iket::mark("k"_ev, in[i] > 1.0f);), BOTH(IKET_MARK("k", in[i] > 1.0f);)), )
+KERNEL(MarkByte, FORM(BOTH(iket::mark("k"_ev, static_cast<unsigned char>(i));),
+                      BOTH(IKET_MARK("k", static_cast<unsigned char>(i));)), )
+KERNEL(MarkEnum, FORM(BOTH(iket::mark("k"_ev, Phase(i));), BOTH(IKET_MARK("k", Phase(i));)), )
+KERNEL(MarkLong, FORM(BOTH(iket::mark("k"_ev, 1LL * i * n);), BOTH(IKET_MARK("k", 1LL * i * n);)), )
+KERNEL(MarkDouble, FORM(BOTH(iket::mark("k"_ev, 2.0 * i);), BOTH(IKET_MARK("k", 2.0 * i);)), )
+KERNEL(MarkPointer, FORM(BOTH(iket::mark("k"_ev, &out[i]);), BOTH(IKET_MARK("k", &out[i]);)), )
 KERNEL(PushPop, FORM(iket::push("load"_ev);, IKET_PUSH("load");), FORM(iket::pop();, IKET_POP();))
 KERNEL(PushPopInt, FORM(BOTH(iket::push("load"_ev, i);), BOTH(IKET_PUSH("load", i);)),
        FORM(iket::pop();, IKET_POP();))
