@@ -91,7 +91,15 @@ inline namespace v1 {
 namespace detail {
 
 // What an event is; part of its id and of its declaration.
-enum class kind : unsigned char { mark = 0, push = 1, pop = 2, range_begin = 3, range_end = 4 };
+enum class kind : unsigned char {
+  mark = 0,
+  push = 1,
+  pop = 2,
+  range_begin = 3,
+  range_end = 4,
+  token_begin = 5,
+  token_end = 6
+};
 
 // The numbers of payload types: those of NVIDIA's IKET metadata, and from 64 on ours.
 template <typename T, typename = void>
@@ -303,46 +311,83 @@ __device__ __forceinline__ unsigned window() {
   "setp.eq.u32 no, sms, 0;\n\t"          \
   "setp.eq.and.u32 p, t, " number ", no;\n\t"
 #endif
+// All forms return the clock that is recorded, which nearly nobody uses.
 template <typename Name, kind Kind>
-__device__ __forceinline__ void emit() {
+__device__ __forceinline__ unsigned emit() {
   using decl = declaration<Name, Kind, 0>;
+  unsigned clock;
   asm volatile(
-      "{\n\t.global .align 4 .b8 iket_decl[] = {%2};\n\t"
+      "{\n\t.global .align 4 .b8 iket_decl[] = {%3};\n\t"
       ".reg .b32 t;\n\t.reg .pred p;\n\t"
       "mov.u32 t, %%clock;\n\t"
-      IKET_DETAIL_GUARD("%0")
-      "@p st.volatile.shared.v2.u32 [%1+-8], {t, %0};\n\t"
-      "pmevent.mask 0xe110;\n\t}" ::"n"(decl::id),
-      "r"(window()), "C"(initialiser_of<Name, Kind, 0>::text)
+      IKET_DETAIL_GUARD("%1")
+      "@p st.volatile.shared.v2.u32 [%2+-8], {t, %1};\n\t"
+      "pmevent.mask 0xe110;\n\t"
+      "mov.b32 %0, t;\n\t}"
+      : "=r"(clock)
+      : "n"(decl::id), "r"(window()), "C"(initialiser_of<Name, Kind, 0>::text)
       : "memory");
+  return clock;
+}
+// The fourth word is left as it is.
+template <typename Name, kind Kind, unsigned char Payload>
+__device__ __forceinline__ unsigned emit(unsigned payload) {
+  using decl = declaration<Name, Kind, Payload>;
+  unsigned clock;
+  asm volatile(
+      "{\n\t.global .align 4 .b8 iket_decl[] = {%3};\n\t"
+      ".reg .b32 t, none;\n\t.reg .pred p;\n\t"
+      "pmevent.mask 0xe200;\n\t"
+      "mov.u32 t, %%clock;\n\t"
+      IKET_DETAIL_GUARD("%4")
+      "@p st.volatile.shared.v4.u32 [%2+-16], {t, %1, %4, none};\n\t"
+      "pmevent.mask 0xe110;\n\t"
+      "mov.b32 %0, t;\n\t}"
+      : "=r"(clock)
+      : "n"(decl::id), "r"(window()), "C"(initialiser_of<Name, Kind, Payload>::text), "r"(payload)
+      : "memory");
+  return clock;
+}
+// The clock is compared with `low`.
+template <typename Name, kind Kind, unsigned char Payload>
+__device__ __forceinline__ unsigned emit(unsigned low, unsigned high) {
+  using decl = declaration<Name, Kind, Payload>;
+  unsigned clock;
+  asm volatile(
+      "{\n\t.global .align 4 .b8 iket_decl[] = {%3};\n\t"
+      ".reg .b32 t;\n\t.reg .pred p;\n\t"
+      "pmevent.mask 0xe200;\n\t"
+      "mov.u32 t, %%clock;\n\t"
+      IKET_DETAIL_GUARD("%4")
+      "@p st.volatile.shared.v4.u32 [%2+-16], {t, %1, %4, %5};\n\t"
+      "pmevent.mask 0xe110;\n\t"
+      "mov.b32 %0, t;\n\t}"
+      : "=r"(clock)
+      : "n"(decl::id), "r"(window()), "C"(initialiser_of<Name, Kind, Payload>::text), "r"(low),
+        "r"(high)
+      : "memory");
+  return clock;
 }
 template <typename Name, kind Kind, unsigned char Payload>
-__device__ __forceinline__ void emit(unsigned payload) {
-  using decl = declaration<Name, Kind, Payload>;
+__device__ __forceinline__ unsigned emit(unsigned long long payload) {
+  return emit<Name, Kind, Payload>(static_cast<unsigned>(payload),
+                                   static_cast<unsigned>(payload >> 32));
+}
+// The end of a token's range without a payload: the third word is left as it is, and the clock is
+// compared with the fourth.
+template <typename Name>
+__device__ __forceinline__ void emit_end(unsigned token) {
+  constexpr kind Kind = kind::token_end;
+  using decl = declaration<Name, Kind, 0>;
   asm volatile(
       "{\n\t.global .align 4 .b8 iket_decl[] = {%2};\n\t"
       ".reg .b32 t, none;\n\t.reg .pred p;\n\t"
       "pmevent.mask 0xe200;\n\t"
       "mov.u32 t, %%clock;\n\t"
       IKET_DETAIL_GUARD("%3")
-      "@p st.volatile.shared.v4.u32 [%1+-16], {t, %0, %3, none};\n\t"
+      "@p st.volatile.shared.v4.u32 [%1+-16], {t, %0, none, %3};\n\t"
       "pmevent.mask 0xe110;\n\t}" ::"n"(decl::id),
-      "r"(window()), "C"(initialiser_of<Name, Kind, Payload>::text), "r"(payload)
-      : "memory");
-}
-template <typename Name, kind Kind, unsigned char Payload>
-__device__ __forceinline__ void emit(unsigned long long payload) {
-  using decl = declaration<Name, Kind, Payload>;
-  asm volatile(
-      "{\n\t.global .align 4 .b8 iket_decl[] = {%2};\n\t"
-      ".reg .b32 t;\n\t.reg .pred p;\n\t"
-      "pmevent.mask 0xe200;\n\t"
-      "mov.u32 t, %%clock;\n\t"
-      IKET_DETAIL_GUARD("%3")
-      "@p st.volatile.shared.v4.u32 [%1+-16], {t, %0, %3, %4};\n\t"
-      "pmevent.mask 0xe110;\n\t}" ::"n"(decl::id),
-      "r"(window()), "C"(initialiser_of<Name, Kind, Payload>::text),
-      "r"(static_cast<unsigned>(payload)), "r"(static_cast<unsigned>(payload >> 32))
+      "r"(window()), "C"(initialiser_of<Name, Kind, 0>::text), "r"(token)
       : "memory");
 }
 
@@ -351,26 +396,37 @@ __device__ __forceinline__ void emit(unsigned long long payload) {
 #endif  // IKET_DETAIL_ON
 
 template <kind Kind, typename Name, typename T>
-IKET_DETAIL_FUNCTION void event(Name, T payload) {
+IKET_DETAIL_FUNCTION unsigned event(Name, T payload) {
   static_assert(is_name<Name>::value, "iket: a name is a literal with _ev behind it: \"load\"_ev");
   static_assert(payload_type<T>::known,
                 "iket: a payload is one number (integer, bool, enum, float, double, half, bfloat16, "
                 "fp8) or pointer; cast the value to one of them");
 #if IKET_DETAIL_ON
   if constexpr (is_name<Name>::value && payload_type<T>::known) {
-    emit<Name, Kind, payload_type<T>::number>(bits_of(payload));
+    return emit<Name, Kind, payload_type<T>::number>(bits_of(payload));
   }
 #else
   static_cast<void>(payload);
 #endif
+  return 0;
 }
 template <kind Kind, typename Name>
-IKET_DETAIL_FUNCTION void event(Name) {
+IKET_DETAIL_FUNCTION unsigned event(Name) {
   static_assert(is_name<Name>::value, "iket: a name is a literal with _ev behind it: \"load\"_ev");
 #if IKET_DETAIL_ON
-  if constexpr (is_name<Name>::value) emit<Name, Kind>();
+  if constexpr (is_name<Name>::value) return emit<Name, Kind>();
 #endif
+  return 0;
 }
+
+template <typename A, typename B>
+struct is_same {
+  static constexpr bool value = false;
+};
+template <typename A>
+struct is_same<A, A> {
+  static constexpr bool value = true;
+};
 
 }  // namespace detail
 
@@ -420,6 +476,93 @@ template <typename Name>
 range(Name) -> range<Name>;
 template <typename Name, typename T>
 range(Name, T) -> range<Name>;
+
+// A range that its token closes, wherever that is by then: in a later iteration, at one of several
+// exclusive places. Such ranges do not nest, and those of one name may overlap. A token is copied
+// and assigned like a number, lives in one register, and without IKET_ENABLE is nothing.
+//
+//   auto load = iket::sentinel("load"_ev);
+//   for (int k = 0; k < n; ++k) {
+//     iket::end(load);                   // the first time that of no range: not a fault
+//     load = iket::start("load"_ev);
+//     ...
+//   }
+//   iket::end(load);
+//
+// A range whose start has a payload has one of the same type at its end, of at most 32 bits.
+template <typename Name, typename Payload = detail::no_payload>
+class token {
+ public:
+  // Of no range. NOLINTNEXTLINE(google-explicit-constructor): there is nothing to convert
+  IKET_DETAIL_FUNCTION constexpr token() {}
+
+ private:
+  template <typename N, typename... P>
+  friend IKET_DETAIL_FUNCTION auto start(N name, P... payload);
+  template <typename N, typename Q, typename... P>
+  friend IKET_DETAIL_FUNCTION void end(token<N, Q> closed, P... payload);
+
+#if defined(IKET_ENABLE)
+  unsigned clock_ = 0;  // of the begin
+#endif
+};
+
+namespace detail {
+template <typename... Payload>
+struct payload_of {
+  using type = no_payload;
+};
+template <typename T>
+struct payload_of<T> {
+  using type = T;
+};
+template <typename A, typename B, typename... More>
+struct payload_of<A, B, More...> {
+  using type = more_than_one_payload;
+};
+}  // namespace detail
+
+// Opens such a range and returns its token.
+template <typename Name, typename... Payload>
+[[nodiscard]] IKET_DETAIL_FUNCTION auto start(Name name, Payload... payload) {
+  static_assert(sizeof...(Payload) <= 1, "iket: a range has one payload, or none");
+  token<Name, typename detail::payload_of<Payload...>::type> opened;
+#if defined(IKET_ENABLE)
+  opened.clock_ = detail::event<detail::kind::token_begin>(name, payload...);
+#else
+  detail::event<detail::kind::token_begin>(name, payload...);
+#endif
+  return opened;
+}
+
+// Closes the range that this token opened, if it is of one.
+template <typename Name, typename Opened, typename... Payload>
+IKET_DETAIL_FUNCTION void end(token<Name, Opened> closed, Payload... payload) {
+  using given = typename detail::payload_of<Payload...>::type;
+  static_assert(detail::is_same<Opened, given>::value,
+                "iket: the end of a range has a payload if its start has one, of the same type");
+  static_assert(!detail::payload_type<Opened>::is_wide,
+                "iket: the end of a token's range takes a payload of at most 32 bits");
+#if IKET_DETAIL_ON
+  if constexpr (sizeof...(Payload) == 0) {
+    detail::emit_end<Name>(closed.clock_);
+  } else {
+    detail::emit<Name, detail::kind::token_end, detail::payload_type<given>::number>(
+        detail::bits_of(payload)..., closed.clock_);
+  }
+#else
+  static_cast<void>(closed);
+  (static_cast<void>(payload), ...);
+#endif
+}
+
+// A token of no range, of the type that start() returns for this name, and payload type if any.
+template <typename Payload = detail::no_payload, typename Name>
+[[nodiscard]] IKET_DETAIL_FUNCTION token<Name, Payload> sentinel(Name) {
+  static_assert(detail::is_name<Name>::value,
+                "iket: a name is a literal with _ev behind it: \"load\"_ev");
+  return {};
+}
 
 // Clang has what it takes since version 12, and does not say so because of something else.
 #if (defined(__cpp_nontype_template_args) && __cpp_nontype_template_args >= 201911L) || \
@@ -475,12 +618,23 @@ operator""_ev(const char*, decltype(sizeof(0)));
 // The same for C++17: names are string literals, the second argument of the first three is the
 // optional payload.
 //   IKET_MARK("k", k);  IKET_RANGE("mma", k);  IKET_PUSH("load");  IKET_POP();
-// IKET_RANGE lasts to the end of the enclosing scope.
+// IKET_RANGE lasts to the end of the enclosing scope. A token is declared with its name, and the type
+// of its payload if it has one; until it is started it is a sentinel:
+//   IKET_TOKEN(load, "load", int);  IKET_START(load, k);  IKET_END(load, k);
 #define IKET_MARK(...) IKET_DETAIL_EVENT(::iket::mark, __VA_ARGS__)
 #define IKET_PUSH(...) IKET_DETAIL_EVENT(::iket::push, __VA_ARGS__)
 #define IKET_POP() ::iket::pop()
 #define IKET_RANGE(...) IKET_DETAIL_RANGE(__COUNTER__, __VA_ARGS__, ~)
 
+#define IKET_TOKEN(...) IKET_DETAIL_TOKEN(__VA_ARGS__, ::iket::detail::no_payload, ~)
+#define IKET_START(...) IKET_DETAIL_START(__VA_ARGS__, ~)
+#define IKET_END(...) ::iket::end(__VA_ARGS__)
+
+#define IKET_DETAIL_TOKEN(variable, text, payload, ...) \
+  IKET_DETAIL_NAME(iket_name_of_##variable, text);      \
+  ::iket::token<iket_name_of_##variable, payload> variable
+#define IKET_DETAIL_START(variable, ...) \
+  ((variable) = ::iket::start(iket_name_of_##variable{} IKET_DETAIL_PAYLOAD(__VA_ARGS__)))
 #define IKET_DETAIL_EVENT(function, ...) IKET_DETAIL_EVENT_(function, __VA_ARGS__, ~)
 #define IKET_DETAIL_EVENT_(function, text, ...)                                \
   do {                                                                         \

@@ -41,9 +41,7 @@ Standing StandingOf(const Model& model, uint32_t warp) {
   const uint32_t last = model.warps.first_event[warp] + model.warps.event_count[warp] - 1;
   standing.state.last_event = model.events.declaration[last];
   standing.payload = model.events.payload[last];
-  const trace::EventKind kind = model.declarations[standing.state.last_event].kind;
-  standing.state.last_closes =
-      kind == trace::EventKind::kPop || kind == trace::EventKind::kRangeEnd;
+  standing.state.last_closes = trace::Closes(model.declarations[standing.state.last_event].kind);
   if (!standing.state.last_closes) return standing;
   for (uint32_t i = end; i-- > first;) {
     if (ranges.end_event[i] != last) continue;

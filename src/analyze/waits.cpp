@@ -27,9 +27,7 @@ std::optional<std::string_view> ArrivalOf(std::string_view name) {
 }
 
 // A warp says it here; the end of a range says nothing new.
-bool Says(EventKind kind) {
-  return kind == EventKind::kMark || kind == EventKind::kPush || kind == EventKind::kRangeBegin;
-}
+bool Says(EventKind kind) { return kind == EventKind::kMark || trace::Opens(kind); }
 
 bool HasPayload(const trace::Declaration& declaration) {
   return declaration.payload != PayloadType::kNone;

@@ -120,7 +120,15 @@ struct KernelFilter {
 };
 
 // From a file, both enums may hold values without a name: show them as unknown.
-enum class EventKind : uint8_t { kMark = 0, kPush = 1, kPop = 2, kRangeBegin = 3, kRangeEnd = 4 };
+enum class EventKind : uint8_t {
+  kMark = 0,
+  kPush = 1,
+  kPop = 2,
+  kRangeBegin = 3,
+  kRangeEnd = 4,
+  kTokenBegin = 5,  // its clock is the token
+  kTokenEnd = 6,    // the record's last word is the token, whatever the payload
+};
 
 // The numbers of NVIDIA's contract, and from 64 on ours.
 enum class PayloadType : uint8_t {

@@ -16,6 +16,10 @@ std::string KindText(capture::EventKind kind) {
       return "range begin";
     case capture::EventKind::kRangeEnd:
       return "range end";
+    case capture::EventKind::kTokenBegin:
+      return "token begin";
+    case capture::EventKind::kTokenEnd:
+      return "token end";
   }
   return fmt::format("kind {}", static_cast<unsigned>(kind));
 }

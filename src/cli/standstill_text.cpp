@@ -87,15 +87,8 @@ std::string LastEvent(const trace::Model& model, const StandstillGroup& group) {
   const trace::Declaration& declaration = model.declarations[group.last_event];
   std::string name = Printable(model.NameOf(declaration));
   if (group.last_closes) return name.empty() ? "pop" : "end of " + name;
-  switch (declaration.kind) {
-    case trace::EventKind::kPush:
-    case trace::EventKind::kRangeBegin:
-      return "begin of " + name;
-    case trace::EventKind::kUnknown:
-      return "unknown event";
-    default:
-      return name;
-  }
+  if (trace::Opens(declaration.kind)) return "begin of " + name;
+  return declaration.kind == trace::EventKind::kUnknown ? "unknown event" : name;
 }
 
 // A payload as its type reads. Values of one type compare as such.

@@ -99,7 +99,7 @@ void EdgeStream::Gather(Cursor& cursor, uint64_t end_ns) {
       const double ns = clock.NsOf(events.cycles[event]);
       if (kind == trace::EventKind::kMark || kind == trace::EventKind::kUnknown) {
         if (!take(ns, EdgeKind::kMark, event, trace::kNoRow, declaration)) return;
-      } else if (kind == trace::EventKind::kPop || kind == trace::EventKind::kRangeEnd) {
+      } else if (trace::Closes(kind)) {
         const uint32_t range = range_of_end_[event];
         // An end that other lanes made again, later, is no moment of its own.
         if (range == trace::kNoRow) continue;

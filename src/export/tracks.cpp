@@ -143,8 +143,8 @@ void TrackTree::Place(uint32_t warp, uint32_t row) {
   row_of_warp_[warp] = row;
   for (uint32_t i = 0; i < warps.range_count[warp]; ++i) {
     const uint32_t range = warps.first_range[warp] + i;
-    if ((ranges.flags[range] & trace::kRangeCrossed) != 0) {
-      crossed_[{row, ranges.depth[range]}] = 0;
+    if ((ranges.flags[range] & (trace::kRangeCrossed | trace::kRangeToken)) != 0) {
+      apart_[ApartOf(row, range)] = 0;
     } else {
       rows_[row].has_ranges = true;
     }
@@ -162,7 +162,7 @@ void TrackTree::NumberRows() {
   for (Row& row : rows_) {
     if (row.has_marks) row.marks = next_uuid_++;
   }
-  for (auto& [where, uuid] : crossed_) uuid = next_uuid_++;
+  for (auto& [where, uuid] : apart_) uuid = next_uuid_++;
   for (Row& row : rows_) row.uuid = next_uuid_++;
 }
 
@@ -176,10 +176,11 @@ void TrackTree::AddRow(uint64_t parent, uint32_t rank, uint32_t row) {
   tracks_.push_back({it.uuid, parent, rank, row, Kind::kWarp});
   if (it.has_ranges) tracks_.push_back({it.ranges, it.uuid, 0, row, Kind::kRanges});
   if (it.has_marks) tracks_.push_back({it.marks, it.uuid, 1, row, Kind::kMarks});
-  for (auto at = crossed_.lower_bound({row, 0}); at != crossed_.end() && at->first.first == row;
+  uint32_t rank_in_row = 2;
+  for (auto at = apart_.lower_bound({row, false, 0, 0}); at != apart_.end() && at->first.row == row;
        ++at) {
-    const uint32_t depth = at->first.second;
-    tracks_.push_back({at->second, it.uuid, 2 + depth, depth, Kind::kCrossed});
+    const Kind kind = at->first.is_token ? Kind::kToken : Kind::kCrossed;
+    tracks_.push_back({at->second, it.uuid, rank_in_row++, at->first.depth, kind, at->first.name});
   }
 }
 
@@ -269,6 +270,10 @@ std::string TrackTree::NameOf(const Track& track) const {
       return "Marker";
     case Kind::kCrossed:
       return fmt::format("Crossed {}", track.subject);
+    case Kind::kToken:
+      return track.subject == 0
+                 ? model_.String(track.name)
+                 : fmt::format("{} ({})", model_.String(track.name), track.subject + 1);
   }
   return {};
 }

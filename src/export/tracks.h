@@ -8,6 +8,7 @@
 //             StackedRanges  ranges, nested
 //             Marker         marks
 //             Crossed 1      ranges of divergent lane groups that do not nest, one track a depth
+//             load           ranges of tokens, one track a name, and more where they overlap
 //     host                   what the program said, iket::session::mark; only if it did
 //     trace health           what was lost, refused or is doubtful
 //
@@ -21,6 +22,7 @@
 // to three bytes. Order among siblings is explicit everywhere, and no siblings merge.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -44,10 +46,13 @@ class TrackTree {
 
   // Uuids of the tracks of a warp. Those of ranges and marks are 0 where the warp's row has none.
   uint64_t LifeTime(uint32_t warp) const { return rows_[row_of_warp_[warp]].uuid; }
-  uint64_t StackedRanges(uint32_t warp) const { return rows_[row_of_warp_[warp]].ranges; }
   uint64_t Marker(uint32_t warp) const { return rows_[row_of_warp_[warp]].marks; }
-  uint64_t Crossed(uint32_t warp, uint16_t depth) const {
-    return crossed_.at({row_of_warp_[warp], depth});
+  uint64_t OfRange(uint32_t warp, uint32_t range) const {
+    const uint32_t row = row_of_warp_[warp];
+    if ((model_.ranges.flags[range] & (trace::kRangeCrossed | trace::kRangeToken)) == 0) {
+      return rows_[row].ranges;
+    }
+    return apart_.at(ApartOf(row, range));
   }
   uint64_t health() const { return health_; }
   uint64_t host() const { return host_; }  // 0 if the model has no host marks
@@ -86,7 +91,8 @@ class TrackTree {
     kWarp,
     kRanges,
     kMarks,
-    kCrossed
+    kCrossed,
+    kToken
   };
   struct Track {
     uint64_t uuid;
@@ -94,7 +100,25 @@ class TrackTree {
     uint32_t rank;     // among its siblings
     uint32_t subject;  // launch, GPC, a warp of the SM or CTA, row or depth
     Kind kind;
+    trace::StringId name = 0;  // of a token
   };
+  // Ranges of a row that have a track for themselves: those that cross others, and those of tokens,
+  // whose names are known.
+  struct Apart {
+    uint32_t row;
+    bool is_token;
+    trace::StringId name;
+    uint16_t depth;
+
+    auto operator<=>(const Apart&) const = default;
+  };
+  Apart ApartOf(uint32_t row, uint32_t range) const {
+    const trace::Ranges& ranges = model_.ranges;
+    const bool is_token = (ranges.flags[range] & trace::kRangeToken) != 0;
+    const trace::StringId name =
+        is_token ? model_.declarations[ranges.declaration[range]].name : trace::StringId{0};
+    return {row, is_token, name, ranges.depth[range]};
+  }
 
   trace::SmPlace PlaceOf(uint32_t warp) const;  // of its SM
   int32_t GpcOf(uint32_t warp) const { return PlaceOf(warp).gpc; }
@@ -115,7 +139,7 @@ class TrackTree {
   const trace::Model& model_;
   std::vector<Row> rows_;
   std::vector<uint32_t> row_of_warp_;
-  std::map<std::pair<uint32_t, uint16_t>, uint64_t> crossed_;  // by row and depth
+  std::map<Apart, uint64_t> apart_;
   std::vector<Track> tracks_;
   uint64_t next_uuid_ = 1;
   uint64_t health_ = 0;

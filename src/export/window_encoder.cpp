@@ -238,9 +238,7 @@ uint8_t* WindowEncoder::PutEvent(uint8_t* out, const Edge& edge) const {
       break;
     case EdgeKind::kRangeBegin:
     case EdgeKind::kRangeEnd:
-      track = (ranges.flags[edge.range] & trace::kRangeCrossed) == 0
-                  ? tracks_.StackedRanges(edge.warp)
-                  : tracks_.Crossed(edge.warp, ranges.depth[edge.range]);
+      track = tracks_.OfRange(edge.warp, edge.range);
       if (edge.kind == EdgeKind::kRangeBegin) type = TrackEvent::kSliceBegin;
       break;
     case EdgeKind::kMark:

@@ -15,8 +15,16 @@
 namespace iket::patch {
 
 // Values of the byte at offset 6 of a declaration.
-enum class EventKind : uint8_t { kMark = 0, kPush = 1, kPop = 2, kRangeBegin = 3, kRangeEnd = 4 };
-inline constexpr uint8_t kLastEventKind = 4;
+enum class EventKind : uint8_t {
+  kMark = 0,
+  kPush = 1,
+  kPop = 2,
+  kRangeBegin = 3,
+  kRangeEnd = 4,
+  kTokenBegin = 5,
+  kTokenEnd = 6,
+};
+inline constexpr uint8_t kLastEventKind = 6;
 
 // Values of the byte at offset 7, of which only the reader of records needs the others.
 inline constexpr uint8_t kPayloadNone = 0;

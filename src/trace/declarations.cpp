@@ -20,6 +20,10 @@ EventKind KindOf(capture::EventKind kind) {
       return EventKind::kRangeBegin;
     case capture::EventKind::kRangeEnd:
       return EventKind::kRangeEnd;
+    case capture::EventKind::kTokenBegin:
+      return EventKind::kTokenBegin;
+    case capture::EventKind::kTokenEnd:
+      return EventKind::kTokenEnd;
   }
   return EventKind::kUnknown;  // a kind of a later version
 }
@@ -117,6 +121,7 @@ Declarations::Declarations(std::span<const capture::Declaration> declared, Strin
     if (is_new) {
       rows.push_back(row);
       rules_.push_back(form.rule);
+      rules_.back().has_token = row.kind == EventKind::kTokenEnd;
     }
     const uint32_t shared = shared_.Find(row.id);
     if (shared == IdTable::kMissing) {

@@ -23,10 +23,13 @@ struct PayloadRule {
   uint64_t sign = 0;      // its sign bit, if it must be extended
   uint64_t keep = 0;      // bits that the model has
   SmallFloat small = {};  // of fewer than 32 bits: the model has a float
+  // The high word of the record is a token, and stays where it is until ranges are paired.
+  bool has_token = false;
 
   uint64_t Apply(uint64_t bits) const {
-    const uint64_t value = (((bits & mask) ^ sign) - sign) & keep;
-    return small.exponent_bits == 0 ? value : small.ToFloat(static_cast<uint32_t>(value));
+    uint64_t value = (((bits & mask) ^ sign) - sign) & keep;
+    if (small.exponent_bits != 0) value = small.ToFloat(static_cast<uint32_t>(value));
+    return has_token ? (value & 0xffffffffu) | (bits >> 32 << 32) : value;
   }
 };
 

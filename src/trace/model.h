@@ -35,8 +35,18 @@ enum class EventKind : uint8_t {
   kPop,         // closes the innermost pushed range; has no name
   kRangeBegin,  // opens a scoped range
   kRangeEnd,    // closes the innermost open scoped range of its own name
+  kTokenBegin,  // opens a range beside the others
+  kTokenEnd,    // closes the one of its name that its token names
   kUnknown,     // no declaration has this id; the event's payload is the id
 };
+
+constexpr bool Opens(EventKind kind) {
+  return kind == EventKind::kPush || kind == EventKind::kRangeBegin ||
+         kind == EventKind::kTokenBegin;
+}
+constexpr bool Closes(EventKind kind) {
+  return kind == EventKind::kPop || kind == EventKind::kRangeEnd || kind == EventKind::kTokenEnd;
+}
 
 // How the payload bits of an event read. 32-bit types stand in the low word, the high one is zero;
 // narrower integers of the capture are widened to 32 bits, pointers are kU64.
@@ -181,10 +191,13 @@ enum RangeFlag : uint8_t {
   // With kRangeUnclosed: it was open when a loss in its warp's middle began, where it ends; whether
   // it was closed then is not known.
   kRangeCut = 4,
+  // Of a token: beside the stack, and beside others of its name.
+  kRangeToken = 8,
 };
 
-// Ranges of a warp, in the order of their begins. Ranges of one warp and one depth never overlap;
+// Ranges of a warp, in the order of their begins. Those of one warp and one depth never overlap;
 // without kRangeCrossed a range lies inside the one of depth - 1 that was open when it began.
+// Ranges of tokens count depths of their own for each name.
 struct Ranges {
   std::vector<uint32_t> warp;
   std::vector<uint32_t> declaration;  // of the event that opened it; has its name and payload type

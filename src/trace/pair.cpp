@@ -6,6 +6,7 @@
 #include <span>
 
 #include "trace/drop_events.h"
+#include "trace/open_tokens.h"
 
 namespace iket::trace {
 namespace {
@@ -65,7 +66,7 @@ class Pairing {
     for (size_t row = 0; row < meanings_.size(); ++row) {
       if (meanings_[row].hidden) continue;
       const EventKind kind = meanings_[row].kind;
-      if (kind == EventKind::kPush || kind == EventKind::kRangeBegin) opens += events_of[row];
+      if (Opens(kind)) opens += events_of[row];
       if (kind == EventKind::kMark || kind == EventKind::kUnknown) marks += events_of[row];
     }
     Resize(opens);
@@ -90,6 +91,7 @@ class Pairing {
     const uint32_t last = first + model_.warps.event_count[warp];
     const uint32_t* declaration = model_.events.declaration.data();
     overflow_.clear();
+    tokens_.NextWarp();
     lossy_ = (model_.warps.flags[warp] & kWarpBeginMissing) != 0;
     uint32_t hole = NextHole(first, last);
     for (uint32_t event = first; event < last; ++event) {
@@ -127,9 +129,15 @@ class Pairing {
             return open.scoped && open.name == name;
           });
           break;
+        case EventKind::kTokenBegin:
+          OpenToken(warp, event, meaning.name);
+          break;
+        case EventKind::kTokenEnd:
+          CloseToken(event, meaning.name);
+          break;
       }
     }
-    model_.counters.unclosed_ranges += shown_;
+    model_.counters.unclosed_ranges += shown_ + tokens_.open();
     EndAll(model_.warps.end_cycles[warp], kRangeUnclosed);
   }
 
@@ -141,7 +149,7 @@ class Pairing {
 
   // Records are lost here: what is open may be closed among them, and what they opened is unknown.
   void Cut(uint64_t cycles) {
-    model_.counters.ranges_cut += shown_;
+    model_.counters.ranges_cut += shown_ + tokens_.open();
     EndAll(cycles, kRangeUnclosed | kRangeCut);
     overflow_.clear();
     lossy_ = true;
@@ -154,6 +162,11 @@ class Pairing {
       model_.ranges.end_event[open.range] = kNoRow;
       model_.ranges.flags[open.range] |= flags;
     }
+    tokens_.EndAll([&](uint32_t range) {
+      model_.ranges.end_cycles[range] = cycles;
+      model_.ranges.end_event[range] = kNoRow;
+      model_.ranges.flags[range] |= flags;
+    });
     ForgetClosed();
     depth_ = 0;
     shown_ = 0;
@@ -168,6 +181,12 @@ class Pairing {
       return;
     }
     const uint16_t depth = in_order_ ? static_cast<uint16_t>(shown_) : LowestFreeDepth();
+    const uint32_t range = AddRange(warp, event, depth, 0);
+    stack_[depth_++] = {name, range, depth, scoped};
+    ++shown_;
+  }
+
+  uint32_t AddRange(uint32_t warp, uint32_t event, uint16_t depth, uint8_t flags) {
     Ranges& ranges = model_.ranges;
     const uint32_t range = ranges_++;
     ranges.warp[range] = warp;
@@ -175,9 +194,34 @@ class Pairing {
     ranges.begin_cycles[range] = model_.events.cycles[event];
     ranges.payload[range] = model_.events.payload[event];
     ranges.depth[range] = depth;
+    ranges.flags[range] = flags;
     ranges.begin_event[range] = event;
-    stack_[depth_++] = {name, range, depth, scoped};
-    ++shown_;
+    return range;
+  }
+
+  // The token is the begin's clock.
+  void OpenToken(uint32_t warp, uint32_t event, StringId name) {
+    if (tokens_.open() == kMaxDepth) {
+      ++model_.counters.depth_overflows;
+      return;
+    }
+    const auto token = static_cast<uint32_t>(model_.events.cycles[event]);
+    const uint16_t depth = tokens_.FreeDepth(name);
+    tokens_.Open(name, token, AddRange(warp, event, depth, kRangeToken), depth);
+  }
+
+  void CloseToken(uint32_t event, StringId name) {
+    const auto token = static_cast<uint32_t>(model_.events.payload[event] >> 32);
+    model_.events.payload[event] &= 0xffffffffu;
+    const OpenTokens::Found found = tokens_.Close(name, token);
+    if (found.range != kNoRow) {
+      model_.ranges.end_cycles[found.range] = model_.events.cycles[event];
+      model_.ranges.end_event[found.range] = event;
+      model_.counters.closed_again += found.again ? 1 : 0;
+    } else if (token != 0) {  // else a sentinel's
+      model_.unmatched_ends.push_back(event);
+      ++(lossy_ ? model_.counters.unmatched_ends_lossy : model_.counters.unmatched_ends);
+    }
   }
 
   // A push that is not shown. Its pop has no name, so it has to be waited for.
@@ -281,7 +325,8 @@ class Pairing {
   uint32_t shown_ = 0;                         // of those, that are not hidden
   std::array<Closed, kMaxDepth> closed_ = {};  // each was open when the last range was opened
   uint32_t closed_count_ = 0;
-  bool in_order_ = true;        // the i-th range of stack_ that is shown has depth i
+  bool in_order_ = true;  // the i-th range of stack_ that is shown has depth i
+  OpenTokens tokens_;
   std::vector<bool> overflow_;  // pushes left out and not popped yet: true if not to be shown
   bool lossy_ = false;          // the begin of what is closed may have been overwritten
   uint32_t ranges_ = 0;

@@ -6,6 +6,9 @@
 // the lane groups of a divergent warp take turns in one ring. It is counted, and all of them carry
 // kRangeCrossed. What two groups cannot tell apart is two nameless pops: name such ranges.
 //
+// A token opens a range beside the stack, and its end names it: by the name and the clock of the
+// begin, which the end has recorded. The end of a sentinel, a token of no range, is no fault.
+//
 // Lanes that leave a scope at different times each end its range: as long as no other is opened the
 // last end counts (Counters::closed_again).
 //

@@ -20,6 +20,11 @@ class OneWarp {
   OneWarp& Pop() { return Add(EventKind::kPop, ""); }
   OneWarp& Begin(const std::string& name) { return Add(EventKind::kRangeBegin, name); }
   OneWarp& End(const std::string& name) { return Add(EventKind::kRangeEnd, name); }
+  // A token is the clock of its begin.
+  OneWarp& Start(const std::string& name) { return Add(EventKind::kTokenBegin, name); }
+  OneWarp& Finish(const std::string& name, uint32_t token, uint32_t payload = 0) {
+    return Add(EventKind::kTokenEnd, name, uint64_t{token} << 32 | payload);
+  }
   OneWarp& Mark(const std::string& name) { return Add(EventKind::kMark, name); }
   // What is left out, before the first of its events.
   OneWarp& Without(std::set<std::string> names) {
@@ -57,7 +62,7 @@ class OneWarp {
   }
 
  private:
-  OneWarp& Add(EventKind kind, const std::string& name) {
+  OneWarp& Add(EventKind kind, const std::string& name, uint64_t payload = 0) {
     const auto [row, is_new] =
         rows_.try_emplace({kind, name}, static_cast<uint32_t>(model_.declarations.size()));
     if (is_new) {
@@ -72,7 +77,7 @@ class OneWarp {
     model_.events.declaration.push_back(row->second);
     model_.events.cycles.push_back(next_ != 0 ? next_ : model_.events.cycles.size() + 1);
     next_ = 0;
-    model_.events.payload.push_back(0);
+    model_.events.payload.push_back(payload);
     return *this;
   }
 
@@ -94,6 +99,7 @@ std::vector<std::string> Drawn(const Model& model) {
                        std::to_string(model.ranges.end_cycles[i]);
     if ((model.ranges.flags[i] & kRangeUnclosed) != 0) text += "!";
     if ((model.ranges.flags[i] & kRangeCrossed) != 0) text += "x";
+    if ((model.ranges.flags[i] & kRangeToken) != 0) text += "t";
     result.push_back(text);
   }
   return result;
@@ -103,6 +109,63 @@ TEST(Pair, PushesAndPopsNest) {
   const Model model = OneWarp().Push("a").Push("b").Pop().Push("c").Pop().Pop().Pair();
   EXPECT_THAT(Drawn(model), ElementsAre("a 0 1-6", "b 1 2-3", "c 1 4-5"));
   EXPECT_FALSE(AnyFault(model.counters));
+}
+
+TEST(Pair, TokensNameWhatTheyClose) {
+  const Model model = OneWarp()
+                          .Start("a")
+                          .Start("a")
+                          .Finish("a", 1)
+                          .Start("b")
+                          .Finish("a", 2, 7)
+                          .Finish("b", 4)
+                          .Pair();
+  EXPECT_THAT(Drawn(model), ElementsAre("a 0 1-3t", "a 1 2-5t", "b 0 4-6t"));
+  EXPECT_EQ(model.events.payload[4], 7u) << "without the token";
+  EXPECT_EQ(model.events.payload[2], 0u);
+  EXPECT_FALSE(AnyFault(model.counters));
+}
+
+TEST(Pair, TokensStandBesideTheStack) {
+  const Model model =
+      OneWarp().Push("p").Start("t").Pop().Begin("s").Finish("t", 2).End("s").Pair();
+  EXPECT_THAT(Drawn(model), ElementsAre("p 0 1-3", "t 0 2-5t", "s 0 4-6"));
+  EXPECT_FALSE(AnyFault(model.counters));
+}
+
+TEST(Pair, ATokenOfTheWrongNameClosesNothing) {
+  const Model model = OneWarp().Start("a").Start("b").Finish("b", 1).EndsAt(9).Pair();
+  EXPECT_THAT(Drawn(model), ElementsAre("a 0 1-9!t", "b 0 2-9!t"));
+  EXPECT_EQ(model.counters.unmatched_ends, 1u);
+  EXPECT_EQ(model.counters.unclosed_ranges, 2u);
+}
+
+TEST(Pair, TheEndOfASentinelIsNoFault) {
+  const Model model = OneWarp().Finish("a", 0).Start("a").Finish("a", 2).Pair();
+  EXPECT_THAT(Drawn(model), ElementsAre("a 0 2-3t"));
+  EXPECT_FALSE(AnyFault(model.counters));
+  EXPECT_THAT(model.unmatched_ends, ElementsAre());
+}
+
+TEST(Pair, LanesThatCloseATokenLaterCount) {
+  const Model model = OneWarp().Start("a").Finish("a", 1).Mark("m").Finish("a", 1).Pair();
+  EXPECT_THAT(Drawn(model), ElementsAre("a 0 1-4t"));
+  EXPECT_EQ(model.counters.closed_again, 1u);
+  EXPECT_FALSE(AnyFault(model.counters));
+}
+
+TEST(Pair, ATokenThatIsClosedAgainBehindTheNextOneOfItsNameDoesNotOverlapThat) {
+  const Model model =
+      OneWarp().Start("a").Finish("a", 1).Start("a").Finish("a", 1).Finish("a", 3).Pair();
+  EXPECT_THAT(Drawn(model), ElementsAre("a 0 1-2t", "a 0 3-5t"));
+  EXPECT_EQ(model.counters.unmatched_ends, 1u);
+}
+
+TEST(Pair, AHoleEndsTokens) {
+  const Model model = OneWarp().Start("a").Mark("m").Hole().Mark("m").Finish("a", 1).Pair();
+  EXPECT_THAT(Drawn(model), ElementsAre("a 0 1-2!t"));
+  EXPECT_EQ(model.counters.ranges_cut, 1u);
+  EXPECT_EQ(model.counters.unmatched_ends_lossy, 1u);
 }
 
 TEST(Pair, ScopedRangesCloseByName) {

@@ -18,7 +18,8 @@ from cubin import Cubin  # noqa: E402
 
 INCLUDE = os.environ["IKET_INCLUDE"]
 KERNELS = ["Mark", "MarkInt", "MarkUnsigned", "MarkFloat", "MarkBool", "MarkByte", "MarkEnum",
-           "MarkLong", "MarkDouble", "MarkPointer", "PushPop", "PushPopInt", "Range", "RangeInt"]
+           "MarkLong", "MarkDouble", "MarkPointer", "PushPop", "PushPopInt", "Range", "RangeInt",
+           "Token", "TokenInt", "TokenLate"]
 ARCH = "sm_90"
 
 
@@ -37,7 +38,8 @@ def declaration(kind, payload, name):
 
 DECLARED = {declaration(*event) for event in [
     (0, 0, "k"), *((0, payload, "k") for payload in (2, 3, 5, 6, 7, 13, 14, 15, 64)), (1, 0, "load"), (1, 5, "load"), (2, 0, ""),
-    (3, 0, "mma"), (3, 5, "mma"), (4, 0, "mma")]}
+    (3, 0, "mma"), (3, 5, "mma"), (4, 0, "mma"), (5, 0, "tile"), (6, 0, "tile"), (5, 5, "tile"), (6, 5, "tile"),
+    (5, 0, "late"), (6, 0, "late")]}
 
 
 class CodegenTest(unittest.TestCase):
@@ -144,8 +146,11 @@ class OnTest(CodegenTest):
             sites = words.count("PMTRIG 0xe110")
             payloads = sum("STS.128" in word for word in words)
             self.assertEqual(words.count("PMTRIG 0xe200"), payloads, kernel)
+            if kernel == "TokenLate":  # of whose ends one is behind the loop
+                self.assertEqual(payloads - 1, sites - payloads)
+                continue
             expected = {"Mark": 0, "PushPop": 0, "Range": 0, "PushPopInt": sites / 2,
-                        "RangeInt": sites / 2}.get(kernel, sites)
+                        "RangeInt": sites / 2, "Token": sites / 2}.get(kernel, sites)
             self.assertEqual(payloads, expected, kernel)
 
 
@@ -177,6 +182,22 @@ class WrongUseTest(CodegenTest):
                 first = re.search("error.*", done.stdout)
                 self.assertRegex(first[0], sentence)
 
+    def test_tokens(self):
+        """Both ends of a token's range have a payload of one type, or none; another name's token is no token."""
+        same = "iket: the end of a range has a payload if its start has one, of the same type"
+        for body, sentence in [
+                ('auto t = iket::start("a"_ev, 1); iket::end(t);', same),
+                ('auto t = iket::start("a"_ev); iket::end(t, 1);', same),
+                ('auto t = iket::start("a"_ev, 1); iket::end(t, 1u);', same),
+                ('auto t = iket::start("a"_ev, 1LL); iket::end(t, 1LL);', "a payload of at most 32 bits"),
+                ('auto t = iket::sentinel("a"_ev); t = iket::start("b"_ev);', "no operator .?=")]:
+            with self.subTest(body):
+                done = self.build(body, "-std=c++20")
+                self.assertNotEqual(done.returncode, 0)
+                self.assertRegex(done.stdout, sentence)
+        done = self.build('iket::start("a"_ev);', "-std=c++20")
+        self.assertRegex(done.stdout, "warning.*(nodiscard|discard)")
+
     def test_unnamed_range(self):
         for standard, range_ in [("20", '{"a"_ev}'), ("20", '("a"_ev, 1)'), ("17", "{iket_name{}}")]:
             with self.subTest(range_, standard=standard):
@@ -190,8 +211,10 @@ class WrongUseTest(CodegenTest):
     def test_right_use_is_silent(self):
         marks = 'IKET_MARK("a"); IKET_MARK("", 1); IKET_MARK("a" "b", 2u); IKET_MARK("say \\"hi\\""); ' \
                 'IKET_MARK(__FILE__); IKET_MARK(R"(raw)"); IKET_RANGE("c"); IKET_RANGE("d", 1.0f); ' \
-                'IKET_PUSH("e"); IKET_POP();'
-        events = 'iket::range r{"a"_ev}; const iket::range q("b"_ev, 1); iket::mark("c"_ev);'
+                'IKET_PUSH("e"); IKET_POP(); IKET_TOKEN(t, "f"); IKET_START(t); IKET_END(t); ' \
+                'IKET_TOKEN(u, "g", float); IKET_START(u, 1.0f); IKET_END(u, 2.0f);'
+        events = 'iket::range r{"a"_ev}; const iket::range q("b"_ev, 1); iket::mark("c"_ev);' \
+                 'auto v = iket::sentinel<int>("d"_ev); v = iket::start("d"_ev, 1); iket::end(v, 2);'
         for standard, body in [("17", marks), ("20", marks + events)]:
             for function in ("__global__", "__host__ __device__", "__host__"):
                 with self.subTest(function, standard=standard):

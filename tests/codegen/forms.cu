@@ -40,4 +40,26 @@ KERNEL(PushPopInt, FORM(BOTH(iket::push("load"_ev, i);), BOTH(IKET_PUSH("load", 
        FORM(iket::pop();, IKET_POP();))
 KERNEL(Range, FORM(iket::range r{"mma"_ev};, IKET_RANGE("mma");), )
 KERNEL(RangeInt, FORM(BOTH(iket::range r{"mma"_ev, i};), BOTH(IKET_RANGE("mma", i);)), )
+KERNEL(Token, FORM(auto t = iket::start("tile"_ev);, IKET_TOKEN(t, "tile"); IKET_START(t);),
+       FORM(iket::end(t);, IKET_END(t);))
+KERNEL(TokenInt, FORM(BOTH(auto t = iket::start("tile"_ev, i);),
+                      BOTH(IKET_TOKEN(t, "tile", int); IKET_START(t, i);)),
+       FORM(BOTH(iket::end(t, i + n);), BOTH(IKET_END(t, i + n);)))
 // clang-format on
+
+// A token that crosses iterations, and is closed at one of two places.
+extern "C" __global__ void TokenLate(float* out, const float* in, int n) {
+#if defined(FORMS_BARE)
+#elif __cplusplus >= 202002L
+  auto late = iket::sentinel("late"_ev);
+#else
+  IKET_TOKEN(late, "late");
+#endif
+  for (int i = static_cast<int>(threadIdx.x); i < n; i += 32) {
+    const float x = in[i] * 2.0f + 1.0f;
+    FORM(iket::end(late);, IKET_END(late);)
+    FORM(late = iket::start("late"_ev);, IKET_START(late);)
+    if (x > 3.0f) out[i] = x;
+  }
+  FORM(iket::end(late);, IKET_END(late);)
+}
