@@ -398,9 +398,10 @@ __device__ __forceinline__ void emit_end(unsigned token) {
 template <kind Kind, typename Name, typename T>
 IKET_DETAIL_FUNCTION unsigned event(Name, T payload) {
   static_assert(is_name<Name>::value, "iket: a name is a literal with _ev behind it: \"load\"_ev");
-  static_assert(payload_type<T>::known,
-                "iket: a payload is one number (integer, bool, enum, float, double, half, bfloat16, "
-                "fp8) or pointer; cast the value to one of them");
+  static_assert(
+      payload_type<T>::known,
+      "iket: a payload is one number (integer, bool, enum, float, double, half, bfloat16, "
+      "fp8) or pointer; cast the value to one of them");
 #if IKET_DETAIL_ON
   if constexpr (is_name<Name>::value && payload_type<T>::known) {
     return emit<Name, Kind, payload_type<T>::number>(bits_of(payload));
@@ -618,8 +619,8 @@ operator""_ev(const char*, decltype(sizeof(0)));
 // The same for C++17: names are string literals, the second argument of the first three is the
 // optional payload.
 //   IKET_MARK("k", k);  IKET_RANGE("mma", k);  IKET_PUSH("load");  IKET_POP();
-// IKET_RANGE lasts to the end of the enclosing scope. A token is declared with its name, and the type
-// of its payload if it has one; until it is started it is a sentinel:
+// IKET_RANGE lasts to the end of the enclosing scope. A token is declared with its name, and the
+// type of its payload if it has one; until it is started it is a sentinel:
 //   IKET_TOKEN(load, "load", int);  IKET_START(load, k);  IKET_END(load, k);
 #define IKET_MARK(...) IKET_DETAIL_EVENT(::iket::mark, __VA_ARGS__)
 #define IKET_PUSH(...) IKET_DETAIL_EVENT(::iket::push, __VA_ARGS__)
@@ -634,7 +635,7 @@ operator""_ev(const char*, decltype(sizeof(0)));
   IKET_DETAIL_NAME(iket_name_of_##variable, text);      \
   ::iket::token<iket_name_of_##variable, payload> variable
 #define IKET_DETAIL_START(variable, ...) \
-  ((variable) = ::iket::start(iket_name_of_##variable{} IKET_DETAIL_PAYLOAD(__VA_ARGS__)))
+  ((variable) = ::iket::start(iket_name_of_##variable {} IKET_DETAIL_PAYLOAD(__VA_ARGS__)))
 #define IKET_DETAIL_EVENT(function, ...) IKET_DETAIL_EVENT_(function, __VA_ARGS__, ~)
 #define IKET_DETAIL_EVENT_(function, text, ...)                                \
   do {                                                                         \

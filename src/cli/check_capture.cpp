@@ -21,6 +21,8 @@ constexpr std::array kNoFaultOfTheFile = {
     &trace::Counters::warps_running,       &trace::Counters::warps_missing,
     &trace::Counters::unmatched_ends,      &trace::Counters::unmatched_ends_lossy,
     &trace::Counters::unclosed_ranges,     &trace::Counters::crossed_closes,
+    &trace::Counters::warps_holed,         &trace::Counters::ranges_cut,
+    &trace::Counters::orphan_records,      &trace::Counters::rings_short,
     &trace::Counters::launches_unseen,     &trace::Counters::launches_unmatched,
 };
 

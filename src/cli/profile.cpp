@@ -168,10 +168,11 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
     std::string why = supervisor::WhyNoGpu(run.driver);
     if (why.empty()) {
       why =
-          "no process loaded GPU code that could be traced; is the program built with IKET_ENABLE";
+          "no process loaded GPU code that could be traced. Unless a line above says why: is the "
+          "program built with IKET_ENABLE, and without -G";
       why += options.device == "sim" ? ", and does it use the driver API or NVRTC? <<<>>> programs "
                                        "do not run on the software device"
-                                     : "? What else stood in the way is said above";
+                                     : "?";
     }
     if (!selection->warps.empty()) {
       why += fmt::format("; --warp-trace '{}' is found in no name of a kernel",

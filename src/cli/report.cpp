@@ -51,16 +51,19 @@ std::string TrustText(const Report& report) {
   Table table({Align::kLeft, Align::kLeft});
   for (const std::string& device : DeviceNames(report.loaded)) table.Row({"device", device});
   table.Row(
-      {"launches", fmt::format("{}: {} complete, {} partial, {} not in the host's log",
+      {"launches", fmt::format("{}: {} complete, {} partial, {} not matched with the host's log",
                                Count(report.launches.launches), Count(report.launches.complete),
                                Count(report.launches.partial), Count(report.launches.unknown))});
   if (report.launches.by_graphs != 0) {
     table.Row({"graphs", GraphsText(report.launches.by_graphs, report.launches.replays_known)});
   }
-  table.Row(
-      {"warps", fmt::format("{}, {} without begin, {} without end, {} missing",
-                            Count(report.launches.warps), Count(counters.warps_begin_missing),
-                            Count(counters.warps_end_missing), Count(counters.warps_missing))});
+  std::string warps = fmt::format("{}, {} without begin, {} without end, {} missing",
+                                  Count(report.launches.warps), Count(counters.warps_begin_missing),
+                                  Count(counters.warps_end_missing), Count(counters.warps_missing));
+  if (report.launches.pieces != 0) {
+    warps += fmt::format("; {} of unknown warps", Counted(report.launches.pieces, "piece"));
+  }
+  table.Row({"warps", warps});
   for (const capture::KernelFilter& filter : report.loaded.facts().filters) {
     const capture::Kernel* const kernel = report.loaded.facts().FindKernel(filter.kernel);
     table.Row({"only CTAs", fmt::format("{}, of {}", FilterText(filter),
@@ -104,8 +107,17 @@ std::string OverText(const Report& report) {
   const std::string used = Counted(statistics.launches_used, "launch", "launches");
   const std::string times = Simulated(report.loaded) ? "; times are a model's" : "";
   if (!report.over_all) {
-    return fmt::format("over the {} that {} complete{}", used,
-                       statistics.launches_used == 1 ? "is" : "are", times);
+    std::string left_out;
+    if (statistics.launches_left_out != 0) {
+      left_out = Counted(statistics.launches_left_out, "launch", "launches");
+    }
+    if (report.launches.pieces != 0) {
+      left_out += fmt::format("{}{} of unknown warps", left_out.empty() ? "" : " and ",
+                              Counted(report.launches.pieces, "piece"));
+    }
+    return fmt::format("over the {} that {} complete{}{}", used,
+                       statistics.launches_used == 1 ? "is" : "are",
+                       left_out.empty() ? "" : "; not " + left_out + " (--all shows them)", times);
   }
   if (report.launches.complete == report.launches.launches) {
     return fmt::format("over {}{}", used, times);
@@ -201,6 +213,7 @@ void WriteTrust(JsonWriter& json, const Report& report) {
     json.Member("replays_known", report.launches.replays_known);
   }
   json.Member("warps", report.launches.warps);
+  json.Member("pieces_of_unknown_warps", report.launches.pieces);
   json.Member("events", report.launches.events);
   {
     auto counters = json.Object("counters");

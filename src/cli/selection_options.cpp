@@ -111,8 +111,8 @@ void AddSelection(CLI::App& command, SelectionOptions& options) {
       "kernels the others stay as they are",
       "REGEX");
   add("--launch", options.launches,
-      "Only launches A to B, B not included, of recorded kernels, counted from 0 in each process; "
-      "the program waits for the GPU where they begin and end",
+      "Only launches A to B, B not included, of recorded kernels, counted from 0 in each process, "
+      "the launch of a graph as one; the program waits for the GPU where they begin and end",
       "A:B");
   add("--cluster", options.cluster,
       "Only the cluster at this place of each grid; without clusters, the CTA", "X,Y,Z");

@@ -147,7 +147,8 @@ std::string Summary::Text() const {
                          Count(refusals_.size()))});
   std::string launches = fmt::format("{}: {} complete, {} partial", Count(launches_),
                                      Count(complete_), Count(partial_));
-  if (unknown_ != 0) launches += fmt::format(", {} not in the host's log", Count(unknown_));
+  if (unknown_ != 0)
+    launches += fmt::format(", {} not matched with the host's log", Count(unknown_));
   if (launches_left_out_ != 0) {
     launches +=
         fmt::format("; the host made {} more that were left out", Count(launches_left_out_));

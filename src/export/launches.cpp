@@ -211,6 +211,11 @@ std::vector<HealthLine> HealthLines(const trace::Model& model) {
     if (launch.completeness == trace::Completeness::kComplete || ++partial > kMaxHealthLines) {
       continue;
     }
+    if (launch.IsNobodys()) {
+      lines.push_back({GlobalNs(model, launch.first_ns),
+                       fmt::format("{}: {}", LaunchLabel(model, launch), launch.warp_count)});
+      continue;
+    }
     lines.push_back(
         {GlobalNs(model, launch.first_ns),
          fmt::format("{} launch {}: {} of {} warps, at most {} records lost",

@@ -101,6 +101,12 @@ class Maker {
       Declare(EventKind::kRangeBegin, PayloadType::kF32, id);
       Declare(EventKind::kRangeEnd, name[0] == 'm' ? PayloadType::kS32 : PayloadType::kNone, id);
     }
+    first_token_ = Count();
+    for (const char* name : {"tile", "stage"}) {
+      const trace::StringId id = String(name);
+      Declare(EventKind::kTokenBegin, PayloadType::kU32, id);
+      Declare(EventKind::kTokenEnd, PayloadType::kU32, id);
+    }
     unknown_ = Count();
     Declare(EventKind::kUnknown, PayloadType::kNone, 0);
     slot_free_.assign(size_t{options_.sms} * 64, 0);
@@ -168,11 +174,13 @@ class Maker {
     }
     cycles += Below(100);
     while (!open_.empty() && !OneIn(8)) MakeEnd(cycles, open_.size() - 1);
-    for (const Open& open : open_) {
-      model_.ranges.end_cycles[open.range] = cycles;
-      model_.ranges.flags[open.range] |= trace::kRangeUnclosed;
+    for (auto* const all : {&open_, &open_tokens_}) {
+      for (const Open& open : *all) {
+        model_.ranges.end_cycles[open.range] = cycles;
+        model_.ranges.flags[open.range] |= trace::kRangeUnclosed;
+      }
+      all->clear();
     }
-    open_.clear();
 
     const auto row = static_cast<uint32_t>(warps.launch.size() - 1);
     warps.end_cycles.push_back(cycles);
@@ -215,6 +223,7 @@ class Maker {
   }
 
   void MakeEvent(uint64_t cycles) {
+    if (OneIn(6)) return MakeTokenEvent(cycles);
     switch (Below(4)) {
       case 0: {
         const bool unknown = OneIn(50);
@@ -241,6 +250,26 @@ class Maker {
     }
   }
 
+  void MakeTokenEvent(uint64_t cycles) {
+    trace::Ranges& ranges = model_.ranges;
+    const auto count = static_cast<uint32_t>(open_tokens_.size());
+    if (count != 0 && Below(5) < count) {
+      const auto at = open_tokens_.begin() + Below(count);
+      ranges.end_event[at->range] = Record(at->declaration + 1, cycles);
+      ranges.end_cycles[at->range] = cycles;
+      open_tokens_.erase(at);
+      return;
+    }
+    const uint32_t declaration = first_token_ + 2 * Below(2);
+    uint16_t depth = 0;
+    const auto is_taken = [&](const Open& open) {
+      return open.declaration == declaration && ranges.depth[open.range] == depth;
+    };
+    while (std::ranges::any_of(open_tokens_, is_taken)) ++depth;
+    open_tokens_.push_back(
+        {AddRange(declaration, cycles, depth, trace::kRangeToken), declaration, false});
+  }
+
   size_t Innermost(uint32_t declaration) const {
     size_t at = open_.size() - 1;
     while (open_[at].declaration != declaration) --at;
@@ -248,21 +277,26 @@ class Maker {
   }
 
   void MakeBegin(uint64_t cycles) {
-    trace::Ranges& ranges = model_.ranges;
     const bool scoped = Below(2) == 0;
     const uint32_t declaration = scoped ? first_scoped_ + 2 * Below(2) : first_push_ + Below(2);
+    const uint16_t depth =
+        open_.empty() ? 0 : static_cast<uint16_t>(model_.ranges.depth[open_.back().range] + 1);
+    open_.push_back({AddRange(declaration, cycles, depth, 0), declaration, scoped});
+  }
+
+  uint32_t AddRange(uint32_t declaration, uint64_t cycles, uint16_t depth, uint8_t flags) {
+    trace::Ranges& ranges = model_.ranges;
     const uint32_t event = Record(declaration, cycles);
     ranges.warp.push_back(model_.events.warp[event]);
     ranges.declaration.push_back(declaration);
     ranges.begin_cycles.push_back(cycles);
     ranges.end_cycles.push_back(0);
     ranges.payload.push_back(model_.events.payload[event]);
-    ranges.depth.push_back(
-        open_.empty() ? 0 : static_cast<uint16_t>(ranges.depth[open_.back().range] + 1));
-    ranges.flags.push_back(0);
+    ranges.depth.push_back(depth);
+    ranges.flags.push_back(flags);
     ranges.begin_event.push_back(event);
     ranges.end_event.push_back(kNoRow);
-    open_.push_back({static_cast<uint32_t>(ranges.size() - 1), declaration, scoped});
+    return static_cast<uint32_t>(ranges.size() - 1);
   }
 
   void MakeEnd(uint64_t cycles, size_t at) {
@@ -281,9 +315,10 @@ class Maker {
   SyntheticOptions options_;
   std::mt19937 random_;
   trace::Model model_;
-  uint32_t first_push_ = 0, first_scoped_ = 0, unknown_ = 0;
+  uint32_t first_push_ = 0, first_scoped_ = 0, first_token_ = 0, unknown_ = 0;
   std::vector<uint64_t> slot_free_;
   std::vector<Open> open_;  // innermost last
+  std::vector<Open> open_tokens_;
 };
 
 }  // namespace

@@ -34,7 +34,7 @@ std::string_view CompletenessWord(trace::Completeness completeness) {
     case trace::Completeness::kUnknown:
       break;
   }
-  return "not in the host's log";
+  return "not matched with the host's log";
 }
 
 uint64_t CtaCount(const trace::Model& model, const trace::Launch& launch) {
@@ -57,6 +57,7 @@ std::string GraphLabel(const trace::Launch& launch) {
 }
 
 std::string LaunchLabel(const trace::Model& model, const trace::Launch& launch) {
+  if (launch.IsNobodys()) return fmt::format("pieces of unknown warps, context {}", launch.context);
   const std::string_view kernel = KernelName(model, launch, &trace::Kernel::short_name);
   const std::string graph = GraphLabel(launch);
   if (launch.sequence == kNoRow) {

@@ -78,9 +78,8 @@ TEST(ReadDeclarations, SortsByIdAndTakesEqualOnesOnce) {
   const Array b{.kind = 4, .id = 2, .name = "load"};
   const Declarations read = Read({a.Encode(), b.Encode(), a.Encode()});
   EXPECT_THAT(read.problems, IsEmpty());
-  EXPECT_THAT(read.all,
-              ElementsAre(Declaration{2, EventKind::kRangeEnd, kPayloadNone, "load"},
-                          Declaration{9, EventKind::kRangeBegin, 6, "load"}));
+  EXPECT_THAT(read.all, ElementsAre(Declaration{2, EventKind::kRangeEnd, kPayloadNone, "load"},
+                                    Declaration{9, EventKind::kRangeBegin, 6, "load"}));
 }
 
 TEST(ReadDeclarations, TakesAnyName) {
@@ -115,7 +114,7 @@ TEST(ReadDeclarations, CountsWhatIsNoDeclaration) {
   cut.resize(15);
   const std::vector<Bytes> broken = {
       Array{.magic = 0x54454b4a, .name = "x"}.Encode(),
-      Array{.kind = 5, .name = "x"}.Encode(),
+      Array{.kind = kLastEventKind + 1, .name = "x"}.Encode(),
       Array{.id = 0, .name = "x"}.Encode(),
       Array{.id = 0x80000001, .name = "x"}.Encode(),
       Array{.name = "x", .length = 3}.Encode(),

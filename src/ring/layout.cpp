@@ -55,10 +55,11 @@ Result<Layout> FitLayout(uint64_t wanted_ring_bytes, uint32_t sm_count, uint64_t
     if (!layout) return layout;
     if (layout->window_bytes() <= budget_bytes) return layout;
   }
-  return Fail(ErrorKind::kNothing,
-              "no room for rings: {} SMs need {} bytes even with {}-byte rings, {} are allowed",
-              sm_count, uint64_t{sm_count} * kSlotsPerSm * (kMinRingBytes + kHeaderStride),
-              kMinRingBytes, budget_bytes);
+  return Fail(
+      ErrorKind::kNothing,
+      "no room for rings: {} SMs need {} bytes even with {}-byte rings, {} are allowed (--memory)",
+      sm_count, uint64_t{sm_count} * kSlotsPerSm * (kMinRingBytes + kHeaderStride), kMinRingBytes,
+      budget_bytes);
 }
 
 }  // namespace iket::ring

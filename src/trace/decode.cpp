@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
 #include <span>
 #include <tuple>
@@ -152,6 +153,15 @@ class Decoding {
     for (size_t ring = 0; ring < model_.rings.size(); ++ring) {
       if (model_.rings.lost[ring] != 0) log_.LostRecords(model_.rings.context[ring]);
     }
+    std::map<uint32_t, bool> none_ended;  // by context
+    for (const WarpSpan& span : spans_) {
+      const bool runs = (span.flags & kWarpRunning) != 0 && !span.header_end_known;
+      const auto entry = none_ended.try_emplace(model_.rings.context[span.ring], true).first;
+      entry->second &= runs;
+    }
+    for (const auto& [context, none] : none_ended) {
+      if (none) log_.NoneEnded(context);
+    }
     grids_ = FindGrids(spans_, model_.rings.context, log_);
     host_ns_.resize(spans_.size());
     for (size_t i = 0; i < spans_.size(); ++i) {
@@ -205,7 +215,9 @@ class Decoding {
     }
     const uint64_t expected = log_.expected() + runs_.expected();
     model_.counters.launches_unmatched = grids_.identified - grids_.Matched();
-    model_.counters.launches_unseen = expected - std::min(expected, grids_.Promised());
+    // Of the promised launches that none was matched with, as many are among those that were not.
+    const uint64_t unseen = expected - std::min(expected, grids_.Promised());
+    model_.counters.launches_unseen = unseen - std::min(unseen, model_.counters.launches_unmatched);
   }
 
   // Rows of launches, by their first moment; launch_of_span_.
@@ -368,6 +380,7 @@ class Decoding {
     launch.warps_ended += ended ? 1 : 0;
     launch.warps_suspect += suspect ? 1 : 0;
     launch.warps_holed += (span.flags & kWarpHoled) != 0 ? 1 : 0;
+    launch.warps_orphan += (span.flags & kWarpOrphan) != 0 ? 1 : 0;
     launch.events_kept += span.event_count;
     Counters& counters = model_.counters;
     counters.warps_begin_missing += begun ? 0 : 1;

@@ -34,6 +34,30 @@ class Followed {
     return std::move(*decoder_.Finish());
   }
 
+  // Headers are read, warps end and others begin and write, and then the rings are read.
+  Model RunWithLateReadings() {
+    splits_ = false;  // the rest would come with a header that is as old
+    std::vector<SyntheticGpu::WarpId> warps;
+    for (int launch = 0; launch < 6; ++launch) {
+      const uint32_t grid = gpu_.Launch(kernel_, {kRings, 1, 1}, {32, 1, 1});
+      for (const auto warp : warps) gpu_.Exit(warp);
+      warps.clear();
+      for (uint32_t cta = 0; cta < kRings; ++cta) warps.push_back(gpu_.Begin(grid, cta, 0, cta, 0));
+      for (int round = 0; round < 3; ++round) {
+        for (const auto warp : warps) Write(warp);
+        if (random_() % 2 == 0) {
+          Read(false);
+          headers_.clear();
+        }
+        if (random_() % 2 == 0 && headers_.empty()) KeepHeaders();
+      }
+    }
+    for (const auto warp : warps) gpu_.Exit(warp);
+    headers_.clear();
+    Read(true);
+    return std::move(*decoder_.Finish());
+  }
+
   // A launch that nobody logs after each pause; the rings are read soon behind each.
   Model RunWithPauses(std::span<const double> pauses_s, std::vector<double>& begun_ns) {
     for (const double pause_s : pauses_s) {
@@ -73,20 +97,20 @@ class Followed {
   void Read(bool quiet) {
     for (uint32_t ring = 0; ring < kRings; ++ring) {
       const uint32_t index = ring * ring::kSlotsPerSm;
-      const auto row =
-          followers_[ring].Follow(index, gpu_.Header(index), gpu_.Memory(index), quiet);
+      const auto row = followers_[ring].Follow(
+          index, headers_.empty() ? gpu_.Header(index) : headers_[ring], gpu_.Memory(index), quiet);
       if (!row) continue;
       std::vector<ring::Record> all(row->older.begin(), row->older.end());
       all.insert(all.end(), row->newer.begin(), row->newer.end());
       // A reading may end between a begin and its identity.
       size_t cut = all.size();
-      for (size_t i = 0; i < all.size() && cut == all.size(); ++i) {
+      for (size_t i = 0; splits_ && i < all.size() && cut == all.size(); ++i) {
         if (ring::KindOf(all[i]) == ring::RecordKind::kBegin) cut = i + 1;
       }
       const std::span<const ring::Record> whole = all;
       const uint64_t behind_cut = (whole.size() - cut) * ring::kRecordBytes;
       Add(index, *row, row->written - behind_cut, whole.first(cut), quiet);
-      Add(index, *row, row->written, whole.subspan(cut), quiet);
+      if (splits_) Add(index, *row, row->written, whole.subspan(cut), quiet);
     }
   }
 
@@ -104,6 +128,15 @@ class Followed {
                             .records = records}}});
   }
 
+  void KeepHeaders() {
+    headers_.clear();
+    for (uint32_t ring = 0; ring < kRings; ++ring) {
+      headers_.push_back(gpu_.Header(ring * ring::kSlotsPerSm));
+    }
+  }
+
+  bool splits_ = true;                     // readings, behind a begin
+  std::vector<ring::RingHeader> headers_;  // that the next reading takes; empty: as they are then
   std::mt19937 random_;
   uint32_t most_;
   SyntheticGpu gpu_;
@@ -143,6 +176,37 @@ TEST(Followed, APauseIsAsLongAsItWas) {
                 500);
   }
   EXPECT_EQ(model.counters.suspect_rings, 0u);
+}
+
+// A header is older than the records: what a warp wrote is not another's that the header knows.
+TEST(Followed, WhoBeganSinceTheHeaderWasReadIsNobodyElse) {
+  uint64_t orphans = 0, known = 0;
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    Followed followed(seed, 400);
+    const Model model = followed.RunWithLateReadings();
+    std::map<uint64_t, SyntheticGpu::WarpId> writers;
+    for (uint32_t ring = 0; ring < followed.gpu().ring_count(); ++ring) {
+      for (const auto& truth : followed.gpu().Log(ring)) {
+        if (truth.payload != 0) writers[truth.payload] = truth.warp;
+      }
+    }
+    for (uint32_t warp = 0; warp < model.warps.size(); ++warp) {
+      const uint32_t first = model.warps.first_event[warp];
+      const bool is_orphan = (model.warps.flags[warp] & kWarpOrphan) != 0;
+      (is_orphan ? orphans : known) += model.warps.event_count[warp];
+      if (is_orphan) continue;
+      for (uint32_t event = first; event < first + model.warps.event_count[warp]; ++event) {
+        const uint64_t number = model.events.payload[event];
+        if (number == 0) continue;
+        const auto& writer = followed.gpu().warps()[writers.at(number)];
+        ASSERT_EQ(writer.identity.grid, model.launches[model.warps.launch[warp]].grid_id);
+        ASSERT_EQ(writer.identity.cta_x, model.warps.cta_x[warp]);
+      }
+    }
+  }
+  EXPECT_GT(orphans, 1000u);
+  EXPECT_GT(known, orphans / 2);
 }
 
 TEST(Followed, WhatIsKeptWasRecordedAndTheRestIsCounted) {

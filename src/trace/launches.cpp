@@ -71,6 +71,19 @@ void LaunchLog::LostRecords(uint32_t context) {
   }
 }
 
+void LaunchLog::NoneEnded(uint32_t context) {
+  if (const auto found = contexts_.find(context); found != contexts_.end()) {
+    found->second.none_ended = true;
+  }
+}
+
+bool LaunchLog::InOneStream(const Context& context) const {
+  const uint64_t stream = facts_.launches[context.launches.front()].stream;
+  return stream != kPerThreadStream && std::ranges::all_of(context.launches, [&](uint32_t launch) {
+           return facts_.launches[launch].stream == stream;
+         });
+}
+
 std::vector<uint32_t> LaunchLog::Match(std::span<const Grid> grids) const {
   std::vector<uint32_t> matches(grids.size(), kNoRow);
   for (size_t begin = 0; begin < grids.size();) {
@@ -102,6 +115,15 @@ void LaunchLog::MatchContext(const Context& context, std::span<const Grid> grids
   if (all_fit) {
     for (size_t i = 0; i < grids.size(); ++i) match(i, context.launches[i]);
     return;
+  }
+
+  if (context.none_ended && !context.graphs && grids.size() == 1 && !context.launches.empty() &&
+      InOneStream(context)) {
+    const uint32_t first = context.launches.front();
+    if (grids[0].kernel == kNoRow || grids[0].kernel == facts_.launches[first].kernel) {
+      match(0, first);
+      return;
+    }
   }
 
   std::map<uint32_t, std::vector<size_t>> grids_of_kernel;

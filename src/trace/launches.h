@@ -5,6 +5,8 @@
 // are matched
 //   1. in order, when a context has as many grids as launches that leave records, or a kernel has,
 //      and none was captured into a graph;
+//   1a. if no warp ever ended there, and all launches are in one stream: the only grid is the
+//   first;
 //   2. else by the difference of %gridid and sequence number, when case 1 found one and the same
 //      difference for all of its matches in the context;
 //   3. else with a kernel's newest logged launches, when their differences are all the same: rings
@@ -45,6 +47,9 @@ class LaunchLog {
   // there too, a launch that is gone may be replaced by what they ran: then nothing is matched.
   void LostRecords(uint32_t context);
 
+  // Says that no warp ever ended in this context: in one stream its first launch still runs.
+  void NoneEnded(uint32_t context);
+
   // For each of `grids` (sorted, each once) the index in facts.launches of what it was, or kNoRow.
   std::vector<uint32_t> Match(std::span<const Grid> grids) const;
 
@@ -71,9 +76,11 @@ class LaunchLog {
     bool graphs = false;             // ran here, or may have
     bool unstated = false;           // and have nodes that nobody stated
     bool lossy = false;
+    bool none_ended = false;
   };
 
   uint32_t Sequence(uint32_t launch) const;
+  bool InOneStream(const Context& context) const;
   void MatchContext(const Context& context, std::span<const Grid> grids,
                     std::span<uint32_t> matches) const;
 

@@ -41,6 +41,10 @@ class Host {
     facts_.launches.back().failed = true;
     return *this;
   }
+  Host& OnStream(uint64_t stream) {  // the last one
+    facts_.launches.back().stream = stream;
+    return *this;
+  }
   LaunchLog Log() const { return LaunchLog(facts_, RunLog(facts_)); }
 
   uint32_t grid = 10;
@@ -50,6 +54,26 @@ class Host {
 };
 
 Grid Seen(uint32_t grid_id, uint32_t kernel) { return {0, grid_id, kernel}; }
+
+TEST(Launches, WhereNoneHasEndedTheFirstRuns) {
+  Host host;
+  host.Launches(kGemm).Launches(kReduce).Launches(kGemm);
+  const std::vector<Grid> one = {Seen(5, kNoRow)};
+  LaunchLog log = host.Log();
+  EXPECT_THAT(log.Match(one), ElementsAre(kNoRow));
+  log.NoneEnded(0);
+  EXPECT_THAT(log.Match(one), ElementsAre(0u));
+  EXPECT_THAT(log.Match(std::vector<Grid>{Seen(5, kReduce)}), ElementsAre(1u))
+      << "as the kernel's only one";
+}
+
+TEST(Launches, WhereNoneHasEndedASecondStreamMayHaveBegunFirst) {
+  Host host;
+  host.Launches(kGemm).Launches(kReduce).OnStream(7);
+  LaunchLog log = host.Log();
+  log.NoneEnded(0);
+  EXPECT_THAT(log.Match(std::vector<Grid>{Seen(5, kNoRow)}), ElementsAre(kNoRow));
+}
 
 TEST(Launches, InOrderWhenEveryLaunchIsSeen) {
   Host host;

@@ -131,6 +131,7 @@ struct Launch {
   uint32_t warps_ended = 0;     // of these, with a kept end
   uint32_t warps_suspect = 0;   // of these, with a flag kWarpSuspect
   uint32_t warps_holed = 0;     // of these, with a flag kWarpHoled
+  uint32_t warps_orphan = 0;    // of these, with a flag kWarpOrphan
   uint64_t events_kept = 0;
   // Records overwritten on rings whose oldest kept warp is one of this launch and lost its begin,
   // or of which a warp of this launch lost its middle. An upper bound: some of them may be of
@@ -138,6 +139,11 @@ struct Launch {
   uint64_t lost_at_most = 0;
   double first_ns = 0;  // earliest and latest kept moment, trace time
   double last_ns = 0;
+
+  // No launch: the home of what is left of warps that nobody knows, of any launches of a context.
+  bool IsNobodys() const {
+    return sequence == kNoRow && kernel == kNoRow && warp_count != 0 && warps_orphan == warp_count;
+  }
 };
 
 // Flags of a warp.

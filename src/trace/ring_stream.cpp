@@ -141,8 +141,10 @@ UnfoldedRing UnfoldWholeRing(const capture::RingRow& row, uint64_t ring_bytes, u
 namespace {
 
 // Who wrote the first record of a settled row: the warp that the header knows, unless that one
-// began in this row, or others may have ended in it.
-Record WriterOfFirst(const capture::RingRow& row, const SettledBefore& before) {
+// began in this row, or others may have ended in it, or begun since the header was read. The
+// records were read later: what is behind the cursor may be of a warp that began in between and
+// came around the ring.
+Record WriterOfFirst(const capture::RingRow& row, const SettledNeighbours& others) {
   const Record& newest = row.header.identity;
   bool any_begin = false;
   for (size_t i = 0; i < row.records.size(); ++i) {
@@ -153,20 +155,21 @@ Record WriterOfFirst(const capture::RingRow& row, const SettledBefore& before) {
   // The cursor may be ahead of them: a warp has ended whose records were not all there yet.
   const int64_t behind_cursor =
       static_cast<int32_t>(static_cast<uint32_t>(row.written) - row.header.cursor);
+  if (behind_cursor > 0 && others.has_next && !SameRecord(others.next_identity, newest)) return {};
   if (static_cast<int64_t>(row.written - row.first) <= behind_cursor) return newest;
-  const bool no_other = !before.live || SameRecord(before.identity, newest);
+  const bool no_other = !others.live || SameRecord(others.identity_before, newest);
   return !any_begin && no_other ? newest : Record{};
 }
 
 }  // namespace
 
-UnfoldedRing UnfoldSettled(const capture::RingRow& row, const SettledBefore& before) {
+UnfoldedRing UnfoldSettled(const capture::RingRow& row, const SettledNeighbours& others) {
   const uint64_t bytes = row.records.size() * kRecordBytes;
   UnfoldedRing result;
   result.suspect = (row.first | row.written) % kRecordBytes != 0 || row.written >= kMaxPosition ||
                    row.first > row.written || bytes > row.written - row.first;
   const uint64_t first = result.suspect ? 0 : row.first;
-  result.ended = {first, row.records, WriterOfFirst(row, before)};
+  result.ended = {first, row.records, WriterOfFirst(row, others)};
   result.written = first + bytes;
   // Of a piece this says nothing; of the last one it does.
   result.is_running = static_cast<uint32_t>(result.written) != row.header.cursor;
@@ -334,12 +337,16 @@ RingStream RingCollector::Assemble(size_t begin, size_t end, uint64_t ring_bytes
       }
     }
     last_settled = readings_[i].settled;
-    const SettledBefore before{identity, readings_[i].live};
+    const SettledNeighbours others{
+        .identity_before = identity,
+        .live = readings_[i].live,
+        .has_next = after < end,
+        .next_identity = after < end ? readings_[after].row.header.identity : Record{}};
     const int64_t read_host_ns = readings_[i].host_ns;
     identity = row.header.identity;
     i = after;
 
-    UnfoldedRing unfolded = last_settled ? UnfoldSettled(row, before) : UnfoldRing(row, ring_bytes);
+    UnfoldedRing unfolded = last_settled ? UnfoldSettled(row, others) : UnfoldRing(row, ring_bytes);
     if (!unfolded.rotated.empty()) {
       // The parts may refer to `rotated`: give it a home as long as ours.
       const Record* from = unfolded.rotated.data();

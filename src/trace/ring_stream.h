@@ -76,11 +76,15 @@ struct UnfoldedRing {
 
 // Takes one reading apart. `row` is untrusted; `ring_bytes` is 0 if not known.
 // Of a settled moment: nothing is to be told but whether the last warp is running.
-struct SettledBefore {
-  ring::Record identity;  // in the header of the reading before; of another kind if there was none
-  bool live = false;      // of this moment
+struct SettledNeighbours {
+  // In the header of the reading before; of another kind if there was none.
+  ring::Record identity_before = {};
+  bool live = false;  // of this moment
+  // In the header of the next reading, which is there if the header changed at all.
+  bool has_next = false;
+  ring::Record next_identity = {};
 };
-UnfoldedRing UnfoldSettled(const capture::RingRow& row, const SettledBefore& before);
+UnfoldedRing UnfoldSettled(const capture::RingRow& row, const SettledNeighbours& others);
 UnfoldedRing UnfoldRing(const capture::RingRow& row, uint64_t ring_bytes);
 
 // Collects rows and puts them together.

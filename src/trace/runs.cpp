@@ -20,9 +20,6 @@ Shape ShapeOf(const capture::Capture& facts, const Row& row) {
 // Above this a file is not what any program left behind: reading it shall not take for ever.
 constexpr uint64_t kMaxStatements = uint64_t{1} << 26;
 
-// The handle of each thread's own default stream: not one stream.
-constexpr uint64_t kPerThreadStream = 2;
-
 // Notes a run of this shape.
 void AddShape(const Shape& shape, uint32_t graph, uint32_t node, std::vector<ShapeRuns>& shapes) {
   const auto known = std::ranges::find(shapes, shape, &ShapeRuns::shape);

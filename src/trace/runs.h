@@ -27,6 +27,9 @@ struct Shape {
 
 inline constexpr size_t kMaxShapes = 16;
 
+// The handle of each thread's own default stream: not one stream.
+inline constexpr uint64_t kPerThreadStream = 2;
+
 struct Run {
   uint64_t sequence = 0;           // of the launch, of kernel or graph
   uint32_t launch = kNoRow;        // row of Capture::launches, or

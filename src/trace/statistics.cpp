@@ -124,6 +124,7 @@ Statistics Summarize(const Model& model, const StatisticsOptions& options) {
   std::vector<bool> used(model.launches.size());
   for (size_t i = 0; i < used.size(); ++i) {
     used[i] = options.all_launches || model.launches[i].completeness == Completeness::kComplete;
+    if (model.launches[i].IsNobodys()) continue;
     ++(used[i] ? statistics.launches_used : statistics.launches_left_out);
   }
   SummarizeRanges(model, used, statistics);
@@ -133,10 +134,15 @@ Statistics Summarize(const Model& model, const StatisticsOptions& options) {
 
 LaunchTotals CountLaunches(const Model& model) {
   LaunchTotals totals;
-  totals.launches = model.launches.size();
   totals.warps = model.warps.size();
   totals.events = model.events.size();
   for (const Launch& launch : model.launches) {
+    if (launch.IsNobodys()) {
+      totals.warps -= launch.warp_count;
+      totals.pieces += launch.warp_count;
+      continue;
+    }
+    ++totals.launches;
     totals.by_graphs += launch.graph != kNoRow ? 1 : 0;
     totals.replays_known += launch.replay != kNoRow ? 1 : 0;
     switch (launch.completeness) {

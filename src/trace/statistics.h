@@ -60,7 +60,8 @@ struct LaunchTotals {
   uint64_t by_graphs = 0;      // launched by a known graph
   uint64_t replays_known = 0;  // of these, with a replay's number
   uint64_t warps = 0;
-  uint64_t events = 0;
+  uint64_t pieces = 0;  // of warps that nobody knows, and are not counted
+  uint64_t events = 0;  // of all
 };
 
 LaunchTotals CountLaunches(const Model& model);

@@ -17,7 +17,7 @@ class ReportTest(harness.CliTest):
         self.assertEqual(lines[0], "trust")
         self.assertEqual(lines[1], "  device     Paper GPU")
         self.assertEqual(
-            lines[2], "  launches   2: 2 complete, 0 partial, 0 not in the host's log"
+            lines[2], "  launches   2: 2 complete, 0 partial, 0 not matched with the host's log"
         )
         self.assertEqual(lines[3], "  warps      8, 0 without begin, 0 without end, 0 missing")
         self.assertRegex(lines[4], r"^  records    (\d+) written, \1 kept, 0 lost \(0 %\)$")

@@ -90,6 +90,7 @@ void WriteRange(JsonWriter& json, const trace::Model& model, uint32_t range) {
   json.Member("end", Ns(model, model.NsOfWarp(warp, ranges.end_cycles[range])));
   json.Member("depth", ranges.depth[range]);
   json.Member("crossed", (ranges.flags[range] & trace::kRangeCrossed) != 0);
+  json.Member("token", (ranges.flags[range] & trace::kRangeToken) != 0);
   json.Member("unclosed", ranges.end_event[range] == trace::kNoRow);
   WritePayload(json, "payload", model, ranges.begin_event[range]);
   if (ranges.end_event[range] != trace::kNoRow) {
@@ -117,6 +118,8 @@ void WriteLaunch(JsonWriter& json, const trace::Model& model, const trace::Launc
   } else {
     json.Value(launch.sequence);
   }
+  json.Member("nobodys", launch.IsNobodys());
+  json.Member("context", launch.context);
   json.Member("grid_id", launch.grid_id);
   json.Key("kernel");
   if (launch.kernel == trace::kNoRow) {

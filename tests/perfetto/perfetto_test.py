@@ -47,6 +47,8 @@ class Expected:
     def launch_label(self, launch):
         note = " (software device)" if self.model["simulated"] else ""
         kernel = launch["kernel"] or "unknown kernel"
+        if launch["nobodys"]:
+            return f"pieces of unknown warps, context {launch['context']}{note}"
         if launch["sequence"] is None:
             return f"#? {kernel} (grid id {launch['grid_id']}){note}"
         shape = f"<<<{dims(launch['grid'])}, {dims(launch['block'])}>>>"
@@ -81,6 +83,8 @@ class Expected:
             yield self.path(row), "Warp Life Time", warp["begin"], warp["end"], frozen(args)
         for r in self.model["ranges"]:
             child = f"Crossed {r['depth']}" if r["crossed"] else "StackedRanges"
+            if r["token"]:
+                child = f"{r['name']} ({r['depth'] + 1})" if r["depth"] else r["name"]
             args = {}
             if r["payload"] is not None:
                 args["payload"] = r["payload"]
@@ -158,7 +162,7 @@ class PerfettoTest(unittest.TestCase):
         names = [i.name for i in health]
         for fault in model["faults"]:
             self.assertIn(fault, names)
-        not_complete = sum(not launch["complete"] for launch in model["launches"])
+        not_complete = sum(not launch["complete"] and not launch["nobodys"] for launch in model["launches"])
         self.assertEqual(sum(" launch #" in name for name in names), min(not_complete, 100))
 
     def check_stages(self, expected, trace):
@@ -193,6 +197,7 @@ class PerfettoTest(unittest.TestCase):
                 self.check_order(trace)
                 self.assertTrue(any(r["crossed"] for r in model["ranges"]))
                 self.assertTrue(any(r["unclosed"] for r in model["ranges"]))
+                self.assertTrue(any(r["token"] and r["depth"] for r in model["ranges"]))
                 self.assertGreater(trace.sequences, 10)
 
     def test_many_ctas_share_rows_of_warp_slots(self):

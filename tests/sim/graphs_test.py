@@ -104,7 +104,7 @@ class Graphs(unittest.TestCase):
         self.assertEqual(trace["graphLaunches"], {})
         self.assertEqual(trust["launches"]["replays_known"], 0)
         self.assertEqual(sum(len(launch["warpLifetimes"]) for launch in trace["launches"]),
-                         trust["warps"])
+                         trust["warps"] + trust["pieces_of_unknown_warps"])
 
 
 if __name__ == "__main__":

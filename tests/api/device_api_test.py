@@ -1,0 +1,99 @@
+"""Every snippet of docs/device-api.md compiles, with marks and without, and records what the page says.
+
+A block ```cuda is the body of a kernel (float* data, int n), or, where it has a __global__, a file. The block ```text
+behind it is what its first warp records, in the order of begins.
+"""
+import json
+import os
+import re
+import struct
+import subprocess
+import tempfile
+import unittest
+
+SOURCE = os.environ["IKET_SOURCE_DIR"]
+HEAD = """#include <cuda_fp16.h>
+#include <iket/iket.cuh>
+{using}
+extern "C" __global__ void snippet(float* data, int n) {{
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+"""
+
+
+def snippets():
+    """(title, standard, code, what it records) of each block."""
+    with open(os.path.join(SOURCE, "docs/device-api.md"), encoding="utf-8") as file:
+        page = file.read()
+    for found in re.finditer(r"```cuda\n(.*?)```\n+```text\n(.*?)```", page, re.DOTALL):
+        code, text = found.groups()
+        title = re.findall(r"^## (.*)", page[:found.start()], re.MULTILINE)[-1]
+        standard = "17" if code.startswith("// C++17") else "20"
+        yield f"{title}: {code.splitlines()[0].strip()}", standard, code, text
+
+
+def value(event):
+    """" 3" of a payload, "" of none."""
+    if "payloadType" not in event:
+        return ""
+    form = {5: "<iI", 6: "<II", 7: "<qQ", 13: "<fI", 14: "<dQ", 16: "<QQ"}[event["payloadType"]]
+    number, = struct.unpack("<" + form[1], struct.pack("<" + form[2], event["payloadVal"]))
+    return f" {number:g}" if isinstance(number, float) else f" {number}"
+
+
+def story(trace):
+    """What the first warp recorded, a line each."""
+    launch, = trace["launches"]
+    names = trace["stringTable"]
+    warp = min(life["locIdx"] for life in launch["warpLifetimes"])
+    lines = []
+    for mark in launch["markers"]:
+        if mark["locIdx"] == warp:
+            lines.append((mark["timestamp"], f"mark {names[mark['markerNameIdx']]}{value(mark)}"))
+    for span in launch["ranges"]:
+        if span["warpLocIdxs"][0] != warp:
+            continue
+        begin, *end = span["internalEvents"]
+        text = f"range {names[span['rangeNameIdx']]}{value(begin)}"
+        if end and value(end[0]):
+            text += f", at its end{value(end[0])}"
+        lines.append((span["startTs"], text))
+    return "".join(line + "\n" for _, line in sorted(lines, key=lambda line: line[0]))
+
+
+class DeviceApiTest(unittest.TestCase):
+    maxDiff = None
+
+    def compile(self, folder, code, standard, *options):
+        path = os.path.join(folder, "snippet.cu")
+        if "__global__" not in code:
+            using = "using namespace iket::literals;" if standard == "20" else ""
+            code = HEAD.format(using=using) + code + "\n  data[i] += 1.0f;\n}\n"
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(code)
+        cubin = os.path.join(folder, "snippet.cubin")
+        done = subprocess.run([os.environ["IKET_NVCC"], "-arch=sm_90", f"-std=c++{standard}", "-cubin",
+                               "-I" + os.path.join(SOURCE, "include"), *options, "-o", cubin, path],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        return cubin
+
+    def test_snippets(self):
+        count = 0
+        for title, standard, code, text in snippets():
+            count += 1
+            with self.subTest(title), tempfile.TemporaryDirectory() as folder:
+                self.compile(folder, code, standard)
+                cubin = self.compile(folder, code, standard, "-DIKET_ENABLE")
+                output = os.path.join(folder, "out")
+                done = subprocess.run([os.environ["IKET"], "profile", "--device", "sim", "--export", "trace.json", "-o",
+                                       output, "--", os.environ["IKET_HELLO"], cubin, "snippet", "3"],
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
+                self.assertEqual(done.returncode, 0, done.stdout)
+                trace, = (name for name in os.listdir(output) if name.endswith(".trace.json"))
+                with open(os.path.join(output, trace), encoding="utf-8") as file:
+                    self.assertEqual(story(json.load(file)), text)
+        self.assertGreater(count, 5)
+
+
+if __name__ == "__main__":
+    unittest.main()
