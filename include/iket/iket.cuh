@@ -98,7 +98,9 @@ enum class kind : unsigned char {
   range_begin = 3,
   range_end = 4,
   token_begin = 5,
-  token_end = 6
+  token_end = 6,
+  flow_out = 7,
+  flow_in = 8
 };
 
 // The numbers of payload types: those of NVIDIA's IKET metadata, and from 64 on ours.
@@ -420,6 +422,12 @@ IKET_DETAIL_FUNCTION unsigned event(Name) {
   return 0;
 }
 
+template <typename T>
+struct is_real {
+  static constexpr bool value = payload_type<T>::number == 13 || payload_type<T>::number == 14 ||
+                                payload_type<T>::number >= 65;
+};
+
 template <typename A, typename B>
 struct is_same {
   static constexpr bool value = false;
@@ -565,6 +573,29 @@ template <typename Payload = detail::no_payload, typename Name>
   return {};
 }
 
+// Dependencies. Where something is handed on, and where it has come: an arrow on the timeline from
+// the flow_out that was last by this name and id in the cluster (without clusters: the CTA) to the
+// flow_in. One may come to several. The id is any integer, enum or pointer: a tile's number, or a
+// barrier and its phase, barrier_id().
+//
+//   iket::flow_out("full"_ev, k);   arrive(full[k % stages]);
+//   wait(full[k % stages]);         iket::flow_in("full"_ev, k);
+template <typename Name, typename Id>
+IKET_DETAIL_FUNCTION void flow_out(Name name, Id id) {
+  static_assert(!detail::is_real<Id>::value, "iket: the id of a flow is an integer or pointer");
+  detail::event<detail::kind::flow_out>(name, id);
+}
+template <typename Name, typename Id>
+IKET_DETAIL_FUNCTION void flow_in(Name name, Id id) {
+  static_assert(!detail::is_real<Id>::value, "iket: the id of a flow is an integer or pointer");
+  detail::event<detail::kind::flow_in>(name, id);
+}
+// Of a barrier in shared memory (8 bytes aligned, as mbarriers and cuda::barrier are) in one of its
+// phases: the same number wherever in the CTA it is asked for.
+IKET_DETAIL_FUNCTION unsigned barrier_id(const void* barrier, unsigned phase) {
+  return static_cast<unsigned>(reinterpret_cast<unsigned long long>(barrier)) | (phase & 1u);
+}
+
 // Clang has what it takes since version 12, and does not say so because of something else.
 #if (defined(__cpp_nontype_template_args) && __cpp_nontype_template_args >= 201911L) || \
     (defined(__clang__) && __clang_major__ >= 12 && __cplusplus >= 202002L)
@@ -622,6 +653,7 @@ operator""_ev(const char*, decltype(sizeof(0)));
 // IKET_RANGE lasts to the end of the enclosing scope. A token is declared with its name, and the
 // type of its payload if it has one; until it is started it is a sentinel:
 //   IKET_TOKEN(load, "load", int);  IKET_START(load, k);  IKET_END(load, k);
+//   IKET_FLOW_OUT("full", k);  IKET_FLOW_IN("full", k);
 #define IKET_MARK(...) IKET_DETAIL_EVENT(::iket::mark, __VA_ARGS__)
 #define IKET_PUSH(...) IKET_DETAIL_EVENT(::iket::push, __VA_ARGS__)
 #define IKET_POP() ::iket::pop()
@@ -630,6 +662,8 @@ operator""_ev(const char*, decltype(sizeof(0)));
 #define IKET_TOKEN(...) IKET_DETAIL_TOKEN(__VA_ARGS__, ::iket::detail::no_payload, ~)
 #define IKET_START(...) IKET_DETAIL_START(__VA_ARGS__, ~)
 #define IKET_END(...) ::iket::end(__VA_ARGS__)
+#define IKET_FLOW_OUT(text, id) IKET_DETAIL_EVENT(::iket::flow_out, text, id)
+#define IKET_FLOW_IN(text, id) IKET_DETAIL_EVENT(::iket::flow_in, text, id)
 
 #define IKET_DETAIL_TOKEN(variable, text, payload, ...) \
   IKET_DETAIL_NAME(iket_name_of_##variable, text);      \

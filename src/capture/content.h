@@ -128,6 +128,8 @@ enum class EventKind : uint8_t {
   kRangeEnd = 4,
   kTokenBegin = 5,  // its clock is the token
   kTokenEnd = 6,    // the record's last word is the token, whatever the payload
+  kFlowOut = 7,     // the payload is the id of what is handed on
+  kFlowIn = 8,      // and here of what has come
 };
 
 // The numbers of NVIDIA's contract, and from 64 on ours.

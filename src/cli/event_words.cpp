@@ -20,6 +20,10 @@ std::string KindText(capture::EventKind kind) {
       return "token begin";
     case capture::EventKind::kTokenEnd:
       return "token end";
+    case capture::EventKind::kFlowOut:
+      return "flow out";
+    case capture::EventKind::kFlowIn:
+      return "flow in";
   }
   return fmt::format("kind {}", static_cast<unsigned>(kind));
 }

@@ -97,7 +97,7 @@ void EdgeStream::Gather(Cursor& cursor, uint64_t end_ns) {
       const uint32_t declaration = events.declaration[event];
       const trace::EventKind kind = model_.declarations[declaration].kind;
       const double ns = clock.NsOf(events.cycles[event]);
-      if (kind == trace::EventKind::kMark || kind == trace::EventKind::kUnknown) {
+      if (trace::IsPoint(kind)) {
         if (!take(ns, EdgeKind::kMark, event, trace::kNoRow, declaration)) return;
       } else if (trace::Closes(kind)) {
         const uint32_t range = range_of_end_[event];

@@ -65,6 +65,8 @@ struct TrackEvent {
   static constexpr uint32_t kNameIid = 10;
   static constexpr uint32_t kTrackUuid = 11;
   static constexpr uint32_t kName = 23;
+  static constexpr uint32_t kFlowIds = 47;             // fixed64
+  static constexpr uint32_t kTerminatingFlowIds = 48;  // fixed64
 
   static constexpr uint32_t kSliceBegin = 1;  // of type
   static constexpr uint32_t kSliceEnd = 2;

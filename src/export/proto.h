@@ -41,11 +41,14 @@ inline uint8_t* PutVarintField(uint8_t* out, uint32_t field, uint64_t value) {
   return PutVarint(PutVarint(out, WireTag(field, WireType::kVarint)), value);
 }
 
-inline uint8_t* PutDoubleField(uint8_t* out, uint32_t field, double value) {
+inline uint8_t* PutFixed64Field(uint8_t* out, uint32_t field, uint64_t value) {
   out = PutVarint(out, WireTag(field, WireType::kFixed64));
-  const uint64_t bits = std::bit_cast<uint64_t>(value);  // little-endian hosts only, as is CUDA
-  std::memcpy(out, &bits, sizeof(bits));
-  return out + sizeof(bits);
+  std::memcpy(out, &value, sizeof(value));  // little-endian hosts only, as is CUDA
+  return out + sizeof(value);
+}
+
+inline uint8_t* PutDoubleField(uint8_t* out, uint32_t field, double value) {
+  return PutFixed64Field(out, field, std::bit_cast<uint64_t>(value));
 }
 
 class ProtoWriter {
@@ -68,6 +71,9 @@ class ProtoWriter {
 
   void Varint(uint32_t field, uint64_t value) {
     Commit(PutVarintField(Reserve(5 + kMaxVarintBytes), field, value));
+  }
+  void Fixed64(uint32_t field, uint64_t value) {
+    Commit(PutFixed64Field(Reserve(5 + sizeof(value)), field, value));
   }
   void Double(uint32_t field, double value) {
     Commit(PutDoubleField(Reserve(5 + sizeof(value)), field, value));

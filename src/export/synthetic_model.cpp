@@ -107,6 +107,9 @@ class Maker {
       Declare(EventKind::kTokenBegin, PayloadType::kU32, id);
       Declare(EventKind::kTokenEnd, PayloadType::kU32, id);
     }
+    flow_out_ = Count();
+    Declare(EventKind::kFlowOut, PayloadType::kU32, String("full"));
+    Declare(EventKind::kFlowIn, PayloadType::kU32, String("full"));
     unknown_ = Count();
     Declare(EventKind::kUnknown, PayloadType::kNone, 0);
     slot_free_.assign(size_t{options_.sms} * 64, 0);
@@ -181,6 +184,7 @@ class Maker {
       }
       all->clear();
     }
+    outs_.clear();
 
     const auto row = static_cast<uint32_t>(warps.launch.size() - 1);
     warps.end_cycles.push_back(cycles);
@@ -226,6 +230,7 @@ class Maker {
     if (OneIn(6)) return MakeTokenEvent(cycles);
     switch (Below(4)) {
       case 0: {
+        if (OneIn(5)) return MakeFlowEvent(cycles);
         const bool unknown = OneIn(50);
         model_.marks.event.push_back(Record(unknown ? unknown_ : Below(7), cycles));
         return;
@@ -268,6 +273,18 @@ class Maker {
     while (std::ranges::any_of(open_tokens_, is_taken)) ++depth;
     open_tokens_.push_back(
         {AddRange(declaration, cycles, depth, trace::kRangeToken), declaration, false});
+  }
+
+  void MakeFlowEvent(uint64_t cycles) {
+    const bool out = Below(2) == 0;
+    const uint32_t event = Record(out ? flow_out_ : flow_out_ + 1, cycles);
+    model_.marks.event.push_back(event);
+    if (out) {
+      outs_.push_back(event);
+    } else if (!outs_.empty()) {
+      model_.flows.from.push_back(outs_[Below(static_cast<uint32_t>(outs_.size()))]);
+      model_.flows.to.push_back(event);
+    }
   }
 
   size_t Innermost(uint32_t declaration) const {
@@ -315,10 +332,11 @@ class Maker {
   SyntheticOptions options_;
   std::mt19937 random_;
   trace::Model model_;
-  uint32_t first_push_ = 0, first_scoped_ = 0, first_token_ = 0, unknown_ = 0;
+  uint32_t first_push_ = 0, first_scoped_ = 0, first_token_ = 0, flow_out_ = 0, unknown_ = 0;
   std::vector<uint64_t> slot_free_;
   std::vector<Open> open_;  // innermost last
   std::vector<Open> open_tokens_;
+  std::vector<uint32_t> outs_;  // of the warp
 };
 
 }  // namespace

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "export/perfetto_fields.h"
 
@@ -136,7 +138,12 @@ WindowEncoder::WindowEncoder(const trace::Model& model, const TrackTree& tracks,
     : model_(model),
       tracks_(tracks),
       range_cycles_(range_cycles),
-      iids_(1 + 2 * model.declarations.size(), 0) {}
+      iids_(1 + 2 * model.declarations.size(), 0),
+      flows_by_source_(model.flows.size()) {
+  std::iota(flows_by_source_.begin(), flows_by_source_.end(), 0u);
+  std::ranges::stable_sort(flows_by_source_, {},
+                           [&](uint32_t row) { return model.flows.from[row]; });
+}
 
 uint32_t WindowEncoder::LabelOf(const Edge& edge) const {
   switch (edge.kind) {
@@ -227,6 +234,38 @@ void WindowEncoder::WriteWarpBegin(const Edge& edge, uint64_t delta_ns, uint32_t
   writer.Varint(TracePacket::kSequenceFlags, TracePacket::kNeedsState);
 }
 
+// One id for each dependency: viewers follow whole chains of ids.
+bool WindowEncoder::WriteFlow(const Edge& edge, uint64_t delta_ns, uint32_t sequence,
+                              ProtoWriter& writer) {
+  const trace::Flows& flows = model_.flows;
+  const auto from = [&](uint32_t row) { return flows.from[row]; };
+  const auto out = std::ranges::equal_range(flows_by_source_, edge.event, {}, from);
+  const auto in = std::ranges::lower_bound(flows.to, edge.event);
+  const bool has_come = in != flows.to.end() && *in == edge.event;
+  if (out.empty() && !has_come) return false;
+  auto packet = writer.Message(Trace::kPacket);
+  writer.Varint(TracePacket::kTimestamp, delta_ns);
+  writer.Varint(TracePacket::kSequenceId, sequence);
+  {
+    auto event = writer.Message(TracePacket::kTrackEvent);
+    uint8_t* at = writer.Reserve(128);
+    at = PutPayload(at, kPayload, model_.declarations[edge.declaration],
+                    model_.events.payload[edge.event]);
+    writer.Commit(at);
+    writer.Varint(TrackEvent::kType, TrackEvent::kInstant);
+    writer.Varint(TrackEvent::kNameIid, iids_[LabelOf(edge)]);
+    writer.Varint(TrackEvent::kTrackUuid, tracks_.Marker(edge.warp));
+    // Numbers of flows are 1 and more.
+    for (const uint32_t row : out) writer.Fixed64(TrackEvent::kFlowIds, uint64_t{row} + 1);
+    if (has_come) {
+      writer.Fixed64(TrackEvent::kTerminatingFlowIds,
+                     static_cast<uint64_t>(in - flows.to.begin()) + 1);
+    }
+  }
+  writer.Varint(TracePacket::kSequenceFlags, TracePacket::kNeedsState);
+  return true;
+}
+
 uint8_t* WindowEncoder::PutEvent(uint8_t* out, const Edge& edge) const {
   const trace::Ranges& ranges = model_.ranges;
   uint64_t track = 0;
@@ -280,6 +319,10 @@ void WindowEncoder::Encode(std::span<const Edge> window, uint32_t sequence, Prot
     ns = edge.ns;
     if (edge.kind == EdgeKind::kWarpBegin) {
       WriteWarpBegin(edge, delta, sequence, writer);
+      continue;
+    }
+    if (edge.kind == EdgeKind::kMark && model_.flows.size() != 0 &&
+        WriteFlow(edge, delta, sequence, writer)) {
       continue;
     }
     // Everything below 128 bytes, so that both lengths are one byte, patched in at the end.

@@ -33,14 +33,17 @@ class WindowEncoder {
 
   void WriteHead(uint64_t first_ns, uint32_t sequence, ProtoWriter& writer);
   void WriteWarpBegin(const Edge& edge, uint64_t delta_ns, uint32_t sequence, ProtoWriter& writer);
+  // An instant that others depend on, or that depends on another. False: it is none.
+  bool WriteFlow(const Edge& edge, uint64_t delta_ns, uint32_t sequence, ProtoWriter& writer);
   // The fields of the track event that stands for `edge`: at most 60 bytes.
   uint8_t* PutEvent(uint8_t* out, const Edge& edge) const;
 
   const trace::Model& model_;
   const TrackTree& tracks_;
   const bool range_cycles_;
-  std::vector<uint32_t> iids_;  // by label; 0: not in this window
-  std::vector<uint32_t> used_;  // labels of this window, in the order of their iids
+  std::vector<uint32_t> iids_;             // by label; 0: not in this window
+  std::vector<uint32_t> flows_by_source_;  // rows of Model::flows
+  std::vector<uint32_t> used_;             // labels of this window, in the order of their iids
 };
 
 }  // namespace iket::exporter

@@ -23,8 +23,10 @@ enum class EventKind : uint8_t {
   kRangeEnd = 4,
   kTokenBegin = 5,
   kTokenEnd = 6,
+  kFlowOut = 7,
+  kFlowIn = 8,
 };
-inline constexpr uint8_t kLastEventKind = 6;
+inline constexpr uint8_t kLastEventKind = 8;
 
 // Values of the byte at offset 7, of which only the reader of records needs the others.
 inline constexpr uint8_t kPayloadNone = 0;

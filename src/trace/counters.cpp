@@ -53,6 +53,8 @@ constexpr std::array kCounters = {
                 "begins that no identity follows", true},
     CounterInfo{&Counters::orphan_records, "orphan_records",
                 "events of which nothing says which warp wrote them", true},
+    CounterInfo{&Counters::flows_unmatched, "flows_unmatched",
+                "flows that came in and that nothing of their name and id went out for", true},
     CounterInfo{&Counters::suspect_rings, "suspect_rings",
                 "rings whose records contradict each other", true},
     CounterInfo{&Counters::backward_clocks, "backward_clocks", "steps back of a ring's clock",

@@ -24,6 +24,10 @@ EventKind KindOf(capture::EventKind kind) {
       return EventKind::kTokenBegin;
     case capture::EventKind::kTokenEnd:
       return EventKind::kTokenEnd;
+    case capture::EventKind::kFlowOut:
+      return EventKind::kFlowOut;
+    case capture::EventKind::kFlowIn:
+      return EventKind::kFlowIn;
   }
   return EventKind::kUnknown;  // a kind of a later version
 }

@@ -11,6 +11,7 @@
 #include "trace/clock_alignment.h"
 #include "trace/declarations.h"
 #include "trace/facts.h"
+#include "trace/flows.h"
 #include "trace/grids.h"
 #include "trace/host_time.h"
 #include "trace/launch_times.h"
@@ -56,6 +57,7 @@ class Decoding {
     if (progress) progress(kWarpsMade, 100);
     PairRanges(model_);
     SummarizeLaunches();
+    LinkFlows(model_);
     PlaceReading();
     PlaceHostMarks(facts_, strings_, model_);
     if (progress) progress(100, 100);

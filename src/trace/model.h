@@ -37,6 +37,8 @@ enum class EventKind : uint8_t {
   kRangeEnd,    // closes the innermost open scoped range of its own name
   kTokenBegin,  // opens a range beside the others
   kTokenEnd,    // closes the one of its name that its token names
+  kFlowOut,     // a point from which something goes on, by name and payload
+  kFlowIn,      // a point at which it has come
   kUnknown,     // no declaration has this id; the event's payload is the id
 };
 
@@ -47,6 +49,8 @@ constexpr bool Opens(EventKind kind) {
 constexpr bool Closes(EventKind kind) {
   return kind == EventKind::kPop || kind == EventKind::kRangeEnd || kind == EventKind::kTokenEnd;
 }
+
+constexpr bool IsPoint(EventKind kind) { return !Opens(kind) && !Closes(kind); }
 
 // How the payload bits of an event read. 32-bit types stand in the low word, the high one is zero;
 // narrower integers of the capture are widened to 32 bits, pointers are kU64.
@@ -216,11 +220,19 @@ struct Ranges {
   size_t size() const { return warp.size(); }
 };
 
-// Points: events of kind kMark, and those of kind kUnknown.
+// Points: events that neither open nor close a range.
 struct Marks {
   std::vector<uint32_t> event;  // row of Model::events, which has the rest
 
   size_t size() const { return event.size(); }
+};
+
+// Dependencies: what came (kFlowIn) and where it came from (kFlowOut), rows of Model::events. By
+// the row of what came, which has one source; a source may have several that it comes to.
+struct Flows {
+  std::vector<uint32_t> from, to;
+
+  size_t size() const { return from.size(); }
 };
 
 // What the program said on the host, iket::session::mark.
@@ -255,6 +267,7 @@ struct Model {
   Events events;
   Ranges ranges;
   Marks marks;
+  Flows flows;
   // Events in front of which others of the same warp were overwritten, ascending. What is open on
   // one side of a hole says nothing of the other.
   std::vector<uint32_t> holes;

@@ -67,7 +67,7 @@ class Pairing {
       if (meanings_[row].hidden) continue;
       const EventKind kind = meanings_[row].kind;
       if (Opens(kind)) opens += events_of[row];
-      if (kind == EventKind::kMark || kind == EventKind::kUnknown) marks += events_of[row];
+      if (IsPoint(kind)) marks += events_of[row];
     }
     Resize(opens);
     model_.marks.event.resize(marks);
@@ -107,6 +107,8 @@ class Pairing {
       }
       switch (meaning.kind) {
         case EventKind::kMark:
+        case EventKind::kFlowOut:
+        case EventKind::kFlowIn:
         case EventKind::kUnknown:
           model_.marks.event[marks_++] = event;
           break;

@@ -19,7 +19,7 @@ from cubin import Cubin  # noqa: E402
 INCLUDE = os.environ["IKET_INCLUDE"]
 KERNELS = ["Mark", "MarkInt", "MarkUnsigned", "MarkFloat", "MarkBool", "MarkByte", "MarkEnum",
            "MarkLong", "MarkDouble", "MarkPointer", "PushPop", "PushPopInt", "Range", "RangeInt",
-           "Token", "TokenInt", "TokenLate"]
+           "Token", "TokenInt", "TokenLate", "Flow"]
 ARCH = "sm_90"
 
 
@@ -39,7 +39,7 @@ def declaration(kind, payload, name):
 DECLARED = {declaration(*event) for event in [
     (0, 0, "k"), *((0, payload, "k") for payload in (2, 3, 5, 6, 7, 13, 14, 15, 64)), (1, 0, "load"), (1, 5, "load"), (2, 0, ""),
     (3, 0, "mma"), (3, 5, "mma"), (4, 0, "mma"), (5, 0, "tile"), (6, 0, "tile"), (5, 5, "tile"), (6, 5, "tile"),
-    (5, 0, "late"), (6, 0, "late")]}
+    (5, 0, "late"), (6, 0, "late"), (7, 5, "full"), (8, 5, "full")]}
 
 
 class CodegenTest(unittest.TestCase):
@@ -183,12 +183,14 @@ class WrongUseTest(CodegenTest):
                 self.assertRegex(first[0], sentence)
 
     def test_tokens(self):
-        """Both ends of a token's range have a payload of one type, or none; another name's token is no token."""
+        """Both ends of a token's range have a payload of one type, or none; another name's token is no token; ids of
+        flows are no real numbers."""
         same = "iket: the end of a range has a payload if its start has one, of the same type"
         for body, sentence in [
                 ('auto t = iket::start("a"_ev, 1); iket::end(t);', same),
                 ('auto t = iket::start("a"_ev); iket::end(t, 1);', same),
                 ('auto t = iket::start("a"_ev, 1); iket::end(t, 1u);', same),
+                ('iket::flow_out("a"_ev, 1.0f);', "the id of a flow is an integer or pointer"),
                 ('auto t = iket::start("a"_ev, 1LL); iket::end(t, 1LL);', "a payload of at most 32 bits"),
                 ('auto t = iket::sentinel("a"_ev); t = iket::start("b"_ev);', "no operator .?=")]:
             with self.subTest(body):

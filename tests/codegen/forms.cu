@@ -45,6 +45,8 @@ KERNEL(Token, FORM(auto t = iket::start("tile"_ev);, IKET_TOKEN(t, "tile"); IKET
 KERNEL(TokenInt, FORM(BOTH(auto t = iket::start("tile"_ev, i);),
                       BOTH(IKET_TOKEN(t, "tile", int); IKET_START(t, i);)),
        FORM(BOTH(iket::end(t, i + n);), BOTH(IKET_END(t, i + n);)))
+KERNEL(Flow, FORM(BOTH(iket::flow_out("full"_ev, i);), BOTH(IKET_FLOW_OUT("full", i);)),
+       FORM(BOTH(iket::flow_in("full"_ev, i);), BOTH(IKET_FLOW_IN("full", i);)))
 // clang-format on
 
 // A token that crosses iterations, and is closed at one of two places.

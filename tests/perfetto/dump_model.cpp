@@ -105,6 +105,7 @@ void WriteInstant(JsonWriter& json, const trace::Model& model, uint32_t event, b
   json.Member("warp", warp);
   json.Member("name", model.NameOf(declaration));
   json.Member("unknown", declaration.kind == trace::EventKind::kUnknown);
+  json.Member("event", event);
   json.Member("unmatched", unmatched);
   json.Member("ns", Ns(model, model.NsOfWarp(warp, model.events.cycles[event])));
   WritePayload(json, "payload", model, event);
@@ -166,6 +167,14 @@ std::string Dump(const trace::Model& model) {
       auto array = json.Array("instants");
       for (uint32_t event : model.marks.event) WriteInstant(json, model, event, false);
       for (uint32_t event : model.unmatched_ends) WriteInstant(json, model, event, true);
+    }
+    {
+      auto array = json.Array("flows");
+      for (size_t i = 0; i < model.flows.size(); ++i) {
+        auto flow = json.Object();
+        json.Member("from", model.flows.from[i]);
+        json.Member("to", model.flows.to[i]);
+      }
     }
     {
       auto array = json.Array("faults");

@@ -158,12 +158,33 @@ class PerfettoTest(unittest.TestCase):
             if trace.path(i.track) != health_path
         )
         self.assert_same(collections.Counter(expected.instants()), marks, "instants")
+        self.check_flows(expected, trace)
         self.check_stages(expected, trace)
         names = [i.name for i in health]
         for fault in model["faults"]:
             self.assertIn(fault, names)
         not_complete = sum(not launch["complete"] and not launch["nobodys"] for launch in model["launches"])
         self.assertEqual(sum(" launch #" in name for name in names), min(not_complete, 100))
+
+    def check_flows(self, expected, trace):
+        """Each arrow has a number of its own, one source and one target, and leads forward."""
+        def place(event):
+            return expected.path(event["warp"]), event["name"], event["ns"], event["payload"]
+
+        def shown(instant):
+            return self.path_of(trace, instant.track)[:-1], instant.name, instant.ns, instant.args.get("payload")
+
+        by_event = {event["event"]: event for event in expected.model["instants"]}
+        wanted = collections.Counter((place(by_event[flow["from"]]), place(by_event[flow["to"]]))
+                                     for flow in expected.model["flows"])
+        sources = {number: i for i in trace.instants for number in i.flows_out}
+        targets = {number: i for i in trace.instants for number in i.flows_in}
+        self.assertEqual(len(sources), sum(len(i.flows_out) for i in trace.instants))
+        self.assertEqual(len(targets), sum(len(i.flows_in) for i in trace.instants))
+        self.assertEqual(set(sources), set(targets))
+        got = collections.Counter((shown(sources[number]), shown(targets[number])) for number in sources)
+        self.assert_same(wanted, got, "flows")
+        self.assertTrue(all(sources[number].ns <= targets[number].ns for number in sources))
 
     def check_stages(self, expected, trace):
         launches = expected.model["launches"]
@@ -198,6 +219,7 @@ class PerfettoTest(unittest.TestCase):
                 self.assertTrue(any(r["crossed"] for r in model["ranges"]))
                 self.assertTrue(any(r["unclosed"] for r in model["ranges"]))
                 self.assertTrue(any(r["token"] and r["depth"] for r in model["ranges"]))
+                self.assertGreater(len(model["flows"]), 5)
                 self.assertGreater(trace.sequences, 10)
 
     def test_many_ctas_share_rows_of_warp_slots(self):

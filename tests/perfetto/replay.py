@@ -44,6 +44,8 @@ class Instant:
     name: str
     ns: int
     args: dict
+    flows_out: tuple
+    flows_in: tuple
 
 
 @dataclasses.dataclass
@@ -232,6 +234,8 @@ class Replay:
             self._fail(f"name iid {event.name_iid} unknown")
         name = sequence.names[event.name_iid] if event.name_iid else event.name
         args = self._arguments(event, sequence)
+        if event.type != pb.TrackEvent.TYPE_INSTANT and (event.flow_ids or event.terminating_flow_ids):
+            self._fail("a flow of a slice")
         stack = self._open.setdefault(track, [])
         if event.type == pb.TrackEvent.TYPE_SLICE_BEGIN:
             if len(stack) >= 512:
@@ -247,7 +251,7 @@ class Replay:
                 self._fail("arguments of an end would overwrite those of its begin")
             closed.args.update(args)
         elif event.type == pb.TrackEvent.TYPE_INSTANT:
-            self.instants.append(Instant(track, name, ns, args))
+            self.instants.append(Instant(track, name, ns, args, tuple(event.flow_ids), tuple(event.terminating_flow_ids)))
         else:
             self._fail(f"event type {event.type}")
 
