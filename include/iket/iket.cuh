@@ -49,6 +49,9 @@
 #define IKET_DETAIL_FUNCTION inline
 #endif
 
+#if defined(IKET_ENABLE) && defined(__clang__) && defined(__CUDA__)
+#error "iket: marks need nvcc or NVRTC: Clang has no asm constraint \"C\""
+#endif
 #if defined(IKET_ENABLE) && defined(__CUDACC_VER_MAJOR__)
 #if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ < 1205
 #error "iket: marks need CUDA 12.5 or later (asm constraint \"C\")"
@@ -107,6 +110,8 @@ enum class kind : unsigned char {
 template <typename T, typename = void>
 struct payload_type {
   static constexpr bool known = false;
+  static constexpr unsigned char number = 0;
+  static constexpr bool is_wide = false;
 };
 struct no_payload {};
 struct more_than_one_payload {};  // of a macro; not known
@@ -129,6 +134,12 @@ template <> struct payload_type<long> : payload_number<sizeof(long) == 8 ? 7 : 5
 template <> struct payload_type<unsigned long> : payload_number<sizeof(long) == 8 ? 16 : 6> {};
 template <> struct payload_type<long long> : payload_number<7> {};
 template <> struct payload_type<unsigned long long> : payload_number<16> {};
+template <> struct payload_type<char16_t> : payload_number<4> {};
+template <> struct payload_type<char32_t> : payload_number<6> {};
+template <> struct payload_type<wchar_t> : payload_number<sizeof(wchar_t) == 4 ? ((wchar_t(-1) < wchar_t(0)) ? 5 : 6) : 4> {};
+#if defined(__cpp_char8_t)
+template <> struct payload_type<char8_t> : payload_number<2> {};
+#endif
 template <> struct payload_type<float> : payload_number<13> {};
 template <> struct payload_type<double> : payload_number<14> {};
 template <typename T> struct payload_type<T*> : payload_number<15> {};
@@ -498,12 +509,23 @@ range(Name, T) -> range<Name>;
 //   }
 //   iket::end(load);
 //
-// A range whose start has a payload has one of the same type at its end, of at most 32 bits.
+// A range whose start has a payload has one of the same type at its end, of at most 32 bits. The
+// first end counts. Of a warp whose lanes hold different tokens the first active lane's is ended.
+// In shared memory a token is no sentinel before it is assigned.
 template <typename Name, typename Payload = detail::no_payload>
 class token {
+  static_assert(detail::payload_type<Payload>::known,
+                "iket: the payload of a token is one number or pointer, neither const nor more");
+
  public:
-  // Of no range. NOLINTNEXTLINE(google-explicit-constructor): there is nothing to convert
-  IKET_DETAIL_FUNCTION constexpr token() {}
+  token() = default;  // of no range
+  template <typename Other>
+  IKET_DETAIL_FUNCTION token& operator=(const token<Name, Other>&) {
+    static_assert(detail::is_same<Payload, Other>::value,
+                  "iket: this token's payload is of another type: declare the token with that one, "
+                  "or cast the value");
+    return *this;
+  }
 
  private:
   template <typename N, typename... P>
@@ -535,6 +557,10 @@ struct payload_of<A, B, More...> {
 template <typename Name, typename... Payload>
 [[nodiscard]] IKET_DETAIL_FUNCTION auto start(Name name, Payload... payload) {
   static_assert(sizeof...(Payload) <= 1, "iket: a range has one payload, or none");
+  static_assert(
+      !(detail::payload_type<Payload>::is_wide || ...),
+      "iket: a token's range takes payloads of at most 32 bits: its end records the token, "
+      "too");
   token<Name, typename detail::payload_of<Payload...>::type> opened;
 #if defined(IKET_ENABLE)
   opened.clock_ = detail::event<detail::kind::token_begin>(name, payload...);
@@ -550,8 +576,6 @@ IKET_DETAIL_FUNCTION void end(token<Name, Opened> closed, Payload... payload) {
   using given = typename detail::payload_of<Payload...>::type;
   static_assert(detail::is_same<Opened, given>::value,
                 "iket: the end of a range has a payload if its start has one, of the same type");
-  static_assert(!detail::payload_type<Opened>::is_wide,
-                "iket: the end of a token's range takes a payload of at most 32 bits");
 #if IKET_DETAIL_ON
   if constexpr (sizeof...(Payload) == 0) {
     detail::emit_end<Name>(closed.clock_);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ring/cta_filter.h"
+#include "ring/event_kind.h"
 #include "ring/layout.h"
 #include "ring/record.h"
 
@@ -120,17 +121,7 @@ struct KernelFilter {
 };
 
 // From a file, both enums may hold values without a name: show them as unknown.
-enum class EventKind : uint8_t {
-  kMark = 0,
-  kPush = 1,
-  kPop = 2,
-  kRangeBegin = 3,
-  kRangeEnd = 4,
-  kTokenBegin = 5,  // its clock is the token
-  kTokenEnd = 6,    // the record's last word is the token, whatever the payload
-  kFlowOut = 7,     // the payload is the id of what is handed on
-  kFlowIn = 8,      // and here of what has come
-};
+using ring::EventKind;
 
 // The numbers of NVIDIA's contract, and from 64 on ours.
 enum class PayloadType : uint8_t {

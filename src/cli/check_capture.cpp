@@ -23,7 +23,9 @@ constexpr std::array kNoFaultOfTheFile = {
     &trace::Counters::unclosed_ranges,     &trace::Counters::crossed_closes,
     &trace::Counters::warps_holed,         &trace::Counters::ranges_cut,
     &trace::Counters::orphan_records,      &trace::Counters::rings_short,
-    &trace::Counters::launches_unseen,     &trace::Counters::launches_unmatched,
+    &trace::Counters::tokens_again,        &trace::Counters::depth_overflows,
+    &trace::Counters::flows_unmatched,     &trace::Counters::launches_unseen,
+    &trace::Counters::launches_unmatched,
 };
 
 void CheckDamage(const capture::Damage& damage, std::vector<Fault>& faults) {

@@ -45,10 +45,6 @@ std::string ForeignText(const patch::ForeignMarks& foreign) {
   return text;
 }
 
-// A declaration and a row of a capture have the same numbers.
-std::string KindOf(const patch::Declaration& declaration) {
-  return KindText(static_cast<capture::EventKind>(declaration.kind));
-}
 std::string PayloadOf(const patch::Declaration& declaration) {
   return PayloadText(static_cast<capture::PayloadType>(declaration.payload));
 }
@@ -137,7 +133,7 @@ std::string ImageText(const ImageInfo& info, const InfoOptions& options) {
     Table table({Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft});
     table.Row({"mark", "kind", "payload", "id"});
     for (const patch::Declaration& declaration : info.report.declarations) {
-      table.Row({Printable(declaration.name), KindOf(declaration), PayloadOf(declaration),
+      table.Row({Printable(declaration.name), KindText(declaration.kind), PayloadOf(declaration),
                  fmt::format("{:#010x}", declaration.id)});
     }
     text += "\n" + table.Text(2);
@@ -193,7 +189,7 @@ void WriteImage(JsonWriter& json, const ImageInfo& info) {
     for (const patch::Declaration& declaration : info.report.declarations) {
       auto entry = json.Object();
       json.Member("name", declaration.name);
-      json.Member("kind", KindOf(declaration));
+      json.Member("kind", KindText(declaration.kind));
       json.Member("payload", PayloadOf(declaration));
       json.Member("id", declaration.id);
     }

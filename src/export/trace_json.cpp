@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "export/edges.h"
 #include "export/json_writer.h"
 #include "trace/counters.h"
 
@@ -89,7 +90,7 @@ class Writer {
   }
 
   uint64_t TimeOf(uint32_t warp, uint64_t cycles) const {
-    return model_.origin_ns + static_cast<uint64_t>(model_.NsOfWarp(warp, cycles));
+    return GlobalNs(model_, model_.NsOfWarp(warp, cycles));
   }
   static uint32_t ColourOf(const trace::Declaration& declaration) {
     return declaration.colour == trace::kNoRow ? kAutomaticColour : declaration.colour;

@@ -30,7 +30,8 @@ std::optional<Declaration> Parse(UntrustedBytes bytes) {
   const auto length = bytes.Read<uint32_t>(12);
   if (!magic || *magic != kMagic || !header || !kind || !payload || !id || !length) return {};
   // A later version may have a longer header; the name always follows it.
-  if (*header < kHeaderSize || *kind > kLastEventKind || *id == 0 || *id >> 31 != 0) return {};
+  if (*header < kHeaderSize || *kind > ring::kLastEventKind || *id == 0 || *id >> 31 != 0)
+    return {};
   const auto name = bytes.Slice(*header, *length);
   if (!name) return {};
   return Declaration{

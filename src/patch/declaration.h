@@ -11,22 +11,11 @@
 #include <vector>
 
 #include "cubin/image.h"
+#include "ring/event_kind.h"
 
 namespace iket::patch {
 
-// Values of the byte at offset 6 of a declaration.
-enum class EventKind : uint8_t {
-  kMark = 0,
-  kPush = 1,
-  kPop = 2,
-  kRangeBegin = 3,
-  kRangeEnd = 4,
-  kTokenBegin = 5,
-  kTokenEnd = 6,
-  kFlowOut = 7,
-  kFlowIn = 8,
-};
-inline constexpr uint8_t kLastEventKind = 8;
+using ring::EventKind;  // the byte at offset 6 of a declaration
 
 // Values of the byte at offset 7, of which only the reader of records needs the others.
 inline constexpr uint8_t kPayloadNone = 0;

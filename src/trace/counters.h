@@ -40,6 +40,7 @@ struct Counters {
   uint64_t orphan_identities = 0;   // identities that follow no begin
   uint64_t missing_identities = 0;  // begins that no identity follows
   uint64_t orphan_records = 0;      // events of which nothing says whose they are
+  uint64_t tokens_again = 0;        // ends of tokens whose range had ended
   uint64_t flows_unmatched = 0;     // flows that came from nowhere, in complete launches
   uint64_t suspect_rings = 0;       // rings that contradict themselves
   uint64_t backward_clocks = 0;     // steps back of a ring's clock

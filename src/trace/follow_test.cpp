@@ -76,6 +76,16 @@ class Followed {
   }
 
   SyntheticGpu& gpu() { return gpu_; }
+  // Whose each number was.
+  std::map<uint64_t, SyntheticGpu::WarpId> Writers() const {
+    std::map<uint64_t, SyntheticGpu::WarpId> writers;
+    for (uint32_t ring = 0; ring < gpu_.ring_count(); ++ring) {
+      for (const auto& truth : gpu_.Log(ring)) {
+        if (truth.payload != 0) writers[truth.payload] = truth.warp;
+      }
+    }
+    return writers;
+  }
   uint64_t lost() const {
     uint64_t lost = 0;
     for (const auto& follower : followers_) lost += follower.lost();
@@ -185,12 +195,7 @@ TEST(Followed, WhoBeganSinceTheHeaderWasReadIsNobodyElse) {
     SCOPED_TRACE(seed);
     Followed followed(seed, 400);
     const Model model = followed.RunWithLateReadings();
-    std::map<uint64_t, SyntheticGpu::WarpId> writers;
-    for (uint32_t ring = 0; ring < followed.gpu().ring_count(); ++ring) {
-      for (const auto& truth : followed.gpu().Log(ring)) {
-        if (truth.payload != 0) writers[truth.payload] = truth.warp;
-      }
-    }
+    const auto writers = followed.Writers();
     for (uint32_t warp = 0; warp < model.warps.size(); ++warp) {
       const uint32_t first = model.warps.first_event[warp];
       const bool is_orphan = (model.warps.flags[warp] & kWarpOrphan) != 0;
@@ -215,14 +220,10 @@ TEST(Followed, WhatIsKeptWasRecordedAndTheRestIsCounted) {
     SCOPED_TRACE(seed);
     Followed followed(seed, 400);
     const Model model = followed.Run();
-    // Whose each number was.
-    std::map<uint64_t, SyntheticGpu::WarpId> writers;
+    const auto writers = followed.Writers();
     uint64_t written = 0;
     for (uint32_t ring = 0; ring < followed.gpu().ring_count(); ++ring) {
       written += followed.gpu().Log(ring).size();
-      for (const auto& truth : followed.gpu().Log(ring)) {
-        if (truth.payload != 0) writers[truth.payload] = truth.warp;
-      }
     }
     EXPECT_EQ(model.counters.records_written, written);
     EXPECT_EQ(model.counters.records_lost, followed.lost());
@@ -237,7 +238,7 @@ TEST(Followed, WhatIsKeptWasRecordedAndTheRestIsCounted) {
         EXPECT_GT(number, before) << "in order, and once";
         before = number;
         ASSERT_TRUE(writers.contains(number));
-        const auto& writer = followed.gpu().warps()[writers[number]];
+        const auto& writer = followed.gpu().warps()[writers.at(number)];
         if ((model.warps.flags[warp] & kWarpOrphan) != 0) continue;
         EXPECT_EQ(writer.identity.cta_x, model.warps.cta_x[warp]);
         EXPECT_EQ(writer.identity.grid, model.launches[model.warps.launch[warp]].grid_id);

@@ -1,9 +1,13 @@
 // open_tokens.h: the ranges of one warp that tokens opened. Private to the room.
+//
+// Cost: to open one bit is looked for, to close one the open ones are, newest first.
 #pragma once
 
-#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "trace/model.h"
@@ -12,56 +16,56 @@ namespace iket::trace {
 
 class OpenTokens {
  public:
-  struct Found {
-    uint32_t range = kNoRow;
-    bool again = false;  // other lanes closed it before
+  static constexpr size_t kMost = 1024;  // at once; of more the rest is dropped
+
+  // What the end of a token means.
+  struct Closed {
+    uint32_t range = kNoRow;  // that it closes
+    bool known = false;       // else of a range that was closed before, or dropped
   };
 
   size_t open() const { return open_.size(); }
 
   void NextWarp() {
     open_.clear();
-    closed_count_ = 0;
+    taken_.clear();
+    done_.clear();
   }
 
-  // The lowest depth that no open range of this name has.
-  uint16_t FreeDepth(StringId name) const {
-    uint16_t depth = 0;
-    while (std::ranges::any_of(
-        open_, [&](const Token& it) { return it.name == name && it.depth == depth; })) {
-      ++depth;
-    }
-    return depth;
+  // The lowest depth that no open range of this name has. There are fewer than kMost.
+  uint16_t TakeDepth(StringId name) {
+    Depths& depths = taken_[name];
+    size_t word = 0;
+    while (depths[word] == ~uint64_t{0}) ++word;
+    const int bit = std::countr_one(depths[word]);
+    depths[word] |= uint64_t{1} << bit;
+    return static_cast<uint16_t>(64 * word + static_cast<size_t>(bit));
   }
 
   void Open(StringId name, uint32_t token, uint32_t range, uint16_t depth) {
+    done_.erase(KeyOf(name, token));
     open_.push_back({name, token, range, depth});
   }
+  // One more than are kept.
+  void Drop(StringId name, uint32_t token) { Remember(name, token); }
 
-  // The range that this token opened last: an open one, or one of those that were closed last and
-  // whose place no other has taken since.
-  Found Close(StringId name, uint32_t token) {
+  Closed Close(StringId name, uint32_t token) {
     for (size_t i = open_.size(); i-- > 0;) {
       const Token it = open_[i];
       if (it.name != name || it.token != token) continue;
       open_.erase(open_.begin() + static_cast<ptrdiff_t>(i));
-      closed_[closed_count_++ % kRemembered] = it;
-      return {it.range, false};
-    }
-    for (size_t i = 0; i < std::min(closed_count_, kRemembered); ++i) {
-      const Token& it = closed_[i];
-      if (it.name != name || it.token != token || IsTaken(it)) continue;
+      taken_[name][it.depth / 64] &= ~(uint64_t{1} << it.depth % 64);
+      Remember(name, token);
       return {it.range, true};
     }
-    return {};
+    return {kNoRow, done_.contains(KeyOf(name, token))};
   }
 
   // Closes all that are open.
   template <typename End>
   void EndAll(const End& end) {
     for (const Token& it : open_) end(it.range);
-    open_.clear();
-    closed_count_ = 0;
+    NextWarp();
   }
 
  private:
@@ -71,23 +75,18 @@ class OpenTokens {
     uint32_t range;
     uint16_t depth;
   };
-  static constexpr size_t kRemembered = 16;
+  using Depths = std::array<uint64_t, kMost / 64>;
+  static constexpr size_t kRemembered = 4096;
 
-  // Drawn longer it would overlap another range of its name and depth.
-  bool IsTaken(const Token& token) const {
-    const auto is_later = [&](const Token& it) {
-      return it.name == token.name && it.depth == token.depth && it.range > token.range;
-    };
-    return std::ranges::any_of(open_, is_later) ||
-           std::any_of(
-               closed_.begin(),
-               closed_.begin() + static_cast<ptrdiff_t>(std::min(closed_count_, kRemembered)),
-               is_later);
+  static uint64_t KeyOf(StringId name, uint32_t token) { return uint64_t{name} << 32 | token; }
+  void Remember(StringId name, uint32_t token) {
+    if (done_.size() == kRemembered) done_.clear();
+    done_.insert(KeyOf(name, token));
   }
 
   std::vector<Token> open_;
-  std::array<Token, kRemembered> closed_ = {};  // the last ones, in a circle
-  size_t closed_count_ = 0;
+  std::unordered_map<StringId, Depths> taken_;
+  std::unordered_set<uint64_t> done_;  // closed, or dropped
 };
 
 }  // namespace iket::trace

@@ -203,23 +203,25 @@ class Pairing {
 
   // The token is the begin's clock.
   void OpenToken(uint32_t warp, uint32_t event, StringId name) {
-    if (tokens_.open() == kMaxDepth) {
+    const auto token = static_cast<uint32_t>(model_.events.cycles[event]);
+    if (tokens_.open() == OpenTokens::kMost) {
       ++model_.counters.depth_overflows;
+      tokens_.Drop(name, token);
       return;
     }
-    const auto token = static_cast<uint32_t>(model_.events.cycles[event]);
-    const uint16_t depth = tokens_.FreeDepth(name);
+    const uint16_t depth = tokens_.TakeDepth(name);
     tokens_.Open(name, token, AddRange(warp, event, depth, kRangeToken), depth);
   }
 
   void CloseToken(uint32_t event, StringId name) {
     const auto token = static_cast<uint32_t>(model_.events.payload[event] >> 32);
     model_.events.payload[event] &= 0xffffffffu;
-    const OpenTokens::Found found = tokens_.Close(name, token);
-    if (found.range != kNoRow) {
-      model_.ranges.end_cycles[found.range] = model_.events.cycles[event];
-      model_.ranges.end_event[found.range] = event;
-      model_.counters.closed_again += found.again ? 1 : 0;
+    const OpenTokens::Closed closed = tokens_.Close(name, token);
+    if (closed.range != kNoRow) {
+      model_.ranges.end_cycles[closed.range] = model_.events.cycles[event];
+      model_.ranges.end_event[closed.range] = event;
+    } else if (closed.known) {
+      ++model_.counters.tokens_again;
     } else if (token != 0) {  // else a sentinel's
       model_.unmatched_ends.push_back(event);
       ++(lossy_ ? model_.counters.unmatched_ends_lossy : model_.counters.unmatched_ends);

@@ -7,7 +7,9 @@
 // kRangeCrossed. What two groups cannot tell apart is two nameless pops: name such ranges.
 //
 // A token opens a range beside the stack, and its end names it: by the name and the clock of the
-// begin, which the end has recorded. The end of a sentinel, a token of no range, is no fault.
+// begin, which the end has recorded. The first end of a range counts: later ones, of other lanes or
+// of a token that is kept after its end, are counted (Counters::tokens_again). The end of a
+// sentinel, a token of no range, is no fault.
 //
 // Lanes that leave a scope at different times each end its range: as long as no other is opened the
 // last end counts (Counters::closed_again).
@@ -29,8 +31,9 @@
 
 namespace iket::trace {
 
-// Ranges open at once in one warp. Deeper ones are counted in depth_overflows and left out: they
-// come of a push in a loop whose pop is missing, and would make the search for a name long.
+// Ranges open at once on the stack of a warp. Deeper ones are counted in depth_overflows and left
+// out: they come of a push in a loop whose pop is missing, and would make the search for a name
+// long.
 inline constexpr uint32_t kMaxDepth = 1024;
 
 // Fills Model::ranges, marks, unmatched_ends and their counters, and of each warp first_range,

@@ -147,18 +147,24 @@ TEST(Pair, TheEndOfASentinelIsNoFault) {
   EXPECT_THAT(model.unmatched_ends, ElementsAre());
 }
 
-TEST(Pair, LanesThatCloseATokenLaterCount) {
-  const Model model = OneWarp().Start("a").Finish("a", 1).Mark("m").Finish("a", 1).Pair();
-  EXPECT_THAT(Drawn(model), ElementsAre("a 0 1-4t"));
-  EXPECT_EQ(model.counters.closed_again, 1u);
-  EXPECT_FALSE(AnyFault(model.counters));
-}
-
-TEST(Pair, ATokenThatIsClosedAgainBehindTheNextOneOfItsNameDoesNotOverlapThat) {
+TEST(Pair, TheFirstEndOfATokenCounts) {
   const Model model =
       OneWarp().Start("a").Finish("a", 1).Start("a").Finish("a", 1).Finish("a", 3).Pair();
   EXPECT_THAT(Drawn(model), ElementsAre("a 0 1-2t", "a 0 3-5t"));
-  EXPECT_EQ(model.counters.unmatched_ends, 1u);
+  EXPECT_EQ(model.counters.tokens_again, 1u);
+  EXPECT_EQ(model.counters.unmatched_ends, 0u);
+}
+
+TEST(Pair, ManyTokensThatAreNeverEnded) {
+  OneWarp warp;
+  for (int i = 0; i < 1500; ++i) warp.Start(i % 2 == 0 ? "a" : "b");
+  warp.Finish("a", 1).Finish("a", 1499);
+  const Model model = warp.EndsAt(2000).Pair();
+  EXPECT_EQ(model.ranges.size(), 1024u);
+  EXPECT_EQ(model.counters.depth_overflows, 1500u - 1024u);
+  EXPECT_EQ(model.counters.unclosed_ranges, 1023u);
+  EXPECT_EQ(model.counters.unmatched_ends, 0u) << "of what was dropped";
+  EXPECT_EQ(model.ranges.depth.back(), 511u);
 }
 
 TEST(Pair, AHoleEndsTokens) {

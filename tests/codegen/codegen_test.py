@@ -191,7 +191,9 @@ class WrongUseTest(CodegenTest):
                 ('auto t = iket::start("a"_ev); iket::end(t, 1);', same),
                 ('auto t = iket::start("a"_ev, 1); iket::end(t, 1u);', same),
                 ('iket::flow_out("a"_ev, 1.0f);', "the id of a flow is an integer or pointer"),
-                ('auto t = iket::start("a"_ev, 1LL); iket::end(t, 1LL);', "a payload of at most 32 bits"),
+                ('auto t = iket::start("a"_ev, 1LL);', "payloads of at most 32 bits"),
+                ('auto t = iket::sentinel<const int>("a"_ev); static_cast<void>(t);', "neither const nor more"),
+                ('auto t = iket::sentinel<char>("a"_ev); t = iket::start("a"_ev, 1);', "payload is of another type"),
                 ('auto t = iket::sentinel("a"_ev); t = iket::start("b"_ev);', "no operator .?=")]:
             with self.subTest(body):
                 done = self.build(body, "-std=c++20")
