@@ -362,7 +362,7 @@ RingStream RingCollector::Assemble(size_t begin, size_t end, uint64_t ring_bytes
     if (last_settled) unfolded.ended.read_host_ns = read_host_ns;
     place(unfolded.ended);
     place(unfolded.running);
-    stream.followed |= last_settled;
+    stream.settled += last_settled ? 1 : 0;
     if (row.header.end_timer() != 0) {
       const auto ahead =
           static_cast<int64_t>(row.header.end_timer() - static_cast<uint64_t>(read_host_ns));

@@ -52,7 +52,7 @@ struct RingStream {
   bool may_be_lapped = false;  // until it is known whether warps of its context are running
   bool suspect = false;        // the header and the records contradict each other
   uint64_t stale = 0;          // records beyond the cursor that are of an older lap, or of nobody
-  bool followed = false;       // read while it was in use: some reading is settled
+  uint32_t settled = 0;        // readings of it that are
   // %globaltimer is ahead of the host's clock by at least this, say its headers: no end was read
   // before it was.
   std::optional<int64_t> timer_ahead_ns;

@@ -10,10 +10,13 @@
 namespace iket::trace {
 namespace {
 
+// A ring that was read so often was read soon after some end.
+constexpr uint32_t kOften = 8;
+
 struct Bounds {
   std::optional<int64_t> least, most;
   bool most_by_last = false;
-  bool followed = false;
+  uint32_t settled = 0;  // readings of one ring, at most
 
   void AtMost(int64_t offset) { most = std::min(most.value_or(offset), offset); }
 };
@@ -37,7 +40,7 @@ std::map<uint32_t, int64_t> TimerOffsets(const capture::Capture& facts,
     Bounds& of_context = bounds[stream.context];
     of_context.least =
         std::max(of_context.least.value_or(*stream.timer_ahead_ns), *stream.timer_ahead_ns);
-    of_context.followed |= stream.followed;
+    of_context.settled = std::max(of_context.settled, stream.settled);
   }
   // By context the newest begin that is known in full.
   std::map<uint32_t, std::pair<uint64_t, uint32_t>> newest;  // when, and the kernel
@@ -63,7 +66,7 @@ std::map<uint32_t, int64_t> TimerOffsets(const capture::Capture& facts,
     const int64_t least = *of_context.least;
     const int64_t most = of_context.most.value_or(std::numeric_limits<int64_t>::max());
     if (most < least) continue;
-    if (of_context.followed) {
+    if (of_context.settled >= kOften) {
       offsets[context] = least;
     } else if (has_session && facts.sessions.front().start_realtime_ns != 0) {
       const capture::Session& session = facts.sessions.front();

@@ -46,10 +46,14 @@ uint64_t BeginOfNewest(const WarpSpan& span, double ghz, uint64_t reference_ns) 
     return WidenBackwards(span.end_timer_ns, span.begin_timer_low,
                           static_cast<double>(span.end_offset) / ghz);
   }
-  if (begun_by != 0) return WidenBackwards(begun_by, span.begin_timer_low, 0);
-  if (!span.header_end_known) return WidenNearest(reference_ns, span.begin_timer_low);
   // The header has the end of the warp before it, or of some of its own lanes.
   const bool own_lanes = (span.flags & kWarpPartialExit) != 0;
+  if (begun_by != 0) {
+    const uint64_t begin_ns = WidenBackwards(begun_by, span.begin_timer_low, 0);
+    const bool behind_end = span.header_end_known && !own_lanes;
+    if (!behind_end || begin_ns >= span.end_timer_ns) return begin_ns;
+  }
+  if (!span.header_end_known) return WidenNearest(reference_ns, span.begin_timer_low);
   return own_lanes ? WidenBackwards(span.end_timer_ns, span.begin_timer_low, 0)
                    : WidenForwards(span.end_timer_ns, span.begin_timer_low);
 }
