@@ -80,21 +80,13 @@ uint32_t Waits::WaitOf(uint32_t warp, uint64_t* payload) const {
   return is_mark && is_wait(declaration) ? declaration : kNoRow;
 }
 
-Waits::Cluster Waits::ClusterOf(uint32_t warp) const {
-  const std::array<uint32_t, 3>& size = model_.launches[launch_].cluster;
-  const auto of = [](uint32_t cta, uint32_t ctas) { return ctas > 1 ? cta / ctas : cta; };
-  const trace::Warps& warps = model_.warps;
-  return {of(warps.cta_x[warp], size[0]), of(warps.cta_y[warp], size[1]),
-          of(warps.cta_z[warp], size[2])};
-}
-
 void Waits::Count() {
   counted_ = true;
   const trace::Launch& launch = model_.launches[launch_];
   constexpr uint8_t kLost =
       trace::kWarpBeginMissing | trace::kWarpHoled | trace::kWarpSuspect | trace::kWarpOrphan;
   for (uint32_t warp = launch.first_warp; warp < launch.first_warp + launch.warp_count; ++warp) {
-    const Cluster cluster = ClusterOf(warp);
+    const Cluster cluster = model_.ClusterOf(warp);
     lossy_[cluster] |= (model_.warps.flags[warp] & kLost) != 0;
     const uint32_t first = model_.warps.first_event[warp];
     for (uint32_t i = first; i < first + model_.warps.event_count[warp]; ++i) {
@@ -120,7 +112,7 @@ std::optional<Wait> Waits::Of(uint32_t warp) {
     if (model_.events.declaration[i] != wait.declaration) continue;
     if (!by_payload || model_.events.payload[i] == payload) ++wait.times;
   }
-  const Cluster cluster = ClusterOf(warp);
+  const Cluster cluster = model_.ClusterOf(warp);
   for (uint32_t row : wait.partners) {
     for (auto entry = arrivals_.lower_bound({cluster, row, by_payload ? payload : 0});
          entry != arrivals_.end() && std::get<0>(entry->first) == cluster &&

@@ -47,7 +47,6 @@ class Waits {
   using Cluster = std::array<uint32_t, 3>;
 
   uint32_t WaitOf(uint32_t warp, uint64_t* payload) const;
-  Cluster ClusterOf(uint32_t warp) const;
   void Count();
 
   const trace::Model& model_;

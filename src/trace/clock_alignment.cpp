@@ -214,8 +214,7 @@ class Alignment {
     constexpr uint64_t kLeastNs = 100'000;
     const double most_ns =
         static_cast<double>(kHalfClockRange) / (frequency.ghz * frequency.doubt) / 2;
-    std::vector<std::pair<double, double>> shares;  // cycles a ns, and of how many ns
-    double all_ns = 0;
+    std::vector<Weighted> frequencies;  // by ns
     for (size_t i = 1; i < readings.size(); ++i) {
       const uint64_t silence_ns = readings[i].timer_ns - readings[i - 1].timer_ns;
       const auto ns = static_cast<double>(silence_ns);
@@ -224,16 +223,9 @@ class Alignment {
       const uint32_t from = ClockAt(readings[i - 1]);
       bridge.Anchor(from, 0);
       const int64_t cycles = bridge.Unwrap(ClockAt(readings[i]), silence_ns) - from;
-      shares.emplace_back(static_cast<double>(cycles) / ns, ns);
-      all_ns += ns;
+      frequencies.push_back({static_cast<double>(cycles) / ns, ns});
     }
-    std::ranges::sort(shares);
-    double below_ns = 0;
-    for (const auto& [ghz, ns] : shares) {
-      below_ns += ns;
-      if (below_ns >= all_ns / 2) return std::clamp(ghz, 0.05, 5.0);
-    }
-    return frequency.ghz;
+    return std::clamp(WeightedMedian(std::move(frequencies)).value_or(frequency.ghz), 0.05, 5.0);
   }
   uint32_t ClockAt(const Reading& reading) const {
     const WarpSpan& span = spans_[reading.span];

@@ -190,17 +190,21 @@ void CommonSlope::Add(std::span<const ClockPair> pairs) {
 double CommonSlope::Get(double otherwise) const {
   // Less than this tells nothing: a few steps of the timer.
   constexpr double kLeastSpreadNs = 10'000;
-  std::vector<Slope> slopes = slopes_;
   double total = 0;
-  for (const Slope& one : slopes) total += one.weight;
-  if (total < kLeastSpreadNs) return otherwise;
-  std::ranges::sort(slopes, {}, &Slope::slope);
+  for (const Weighted& one : slopes_) total += one.weight;
+  return total < kLeastSpreadNs ? otherwise : WeightedMedian(slopes_).value_or(otherwise);
+}
+
+std::optional<double> WeightedMedian(std::vector<Weighted> values) {
+  double total = 0;
+  for (const Weighted& one : values) total += one.weight;
+  std::ranges::sort(values, {}, &Weighted::value);
   double below = 0;
-  for (const Slope& one : slopes) {
+  for (const Weighted& one : values) {
     below += one.weight;
-    if (below >= total / 2) return one.slope;
+    if (below >= total / 2) return one.value;
   }
-  return otherwise;
+  return std::nullopt;
 }
 
 }  // namespace iket::trace

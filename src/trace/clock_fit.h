@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -58,6 +59,13 @@ SmClock FitClock(std::span<const ClockPair> pairs, int64_t timer_step_ns, double
 // 10 ns a millisecond: the frequency of an SM is known no better from the SMs beside it.
 inline constexpr double kSlopeDoubt = 1e-5;
 
+struct Weighted {
+  double value = 0;
+  double weight = 0;
+};
+// The least of `values` up to which lies half of all weight; nothing if there are none.
+std::optional<double> WeightedMedian(std::vector<Weighted> values);
+
 // The slope that pairs of many SMs show together; `otherwise` if they show none. Robust: the median
 // of the SMs' own slopes, each weighing as much as its pairs lie apart.
 class CommonSlope {
@@ -66,11 +74,7 @@ class CommonSlope {
   double Get(double otherwise) const;
 
  private:
-  struct Slope {
-    double slope = 0;
-    double weight = 0;
-  };
-  std::vector<Slope> slopes_;
+  std::vector<Weighted> slopes_;
 };
 
 }  // namespace iket::trace

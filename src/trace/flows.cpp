@@ -24,13 +24,6 @@ struct Moment {
   auto Key() const { return std::tie(launch, cluster, name, id); }
 };
 
-std::array<uint32_t, 3> ClusterOf(const Model& model, uint32_t warp) {
-  const std::array<uint32_t, 3>& size = model.launches[model.warps.launch[warp]].cluster;
-  const auto of = [](uint32_t cta, uint32_t ctas) { return ctas > 1 ? cta / ctas : cta; };
-  return {of(model.warps.cta_x[warp], size[0]), of(model.warps.cta_y[warp], size[1]),
-          of(model.warps.cta_z[warp], size[2])};
-}
-
 std::vector<Moment> MomentsOf(const Model& model) {
   std::vector<Moment> moments;
   for (const uint32_t event : model.marks.event) {
@@ -42,7 +35,7 @@ std::vector<Moment> MomentsOf(const Model& model) {
       continue;
     }
     moments.push_back({.launch = model.warps.launch[warp],
-                       .cluster = ClusterOf(model, warp),
+                       .cluster = model.ClusterOf(warp),
                        .name = declaration.name,
                        .id = model.events.payload[event],
                        .ns = model.NsOfWarp(warp, model.events.cycles[event]),

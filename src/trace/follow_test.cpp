@@ -75,7 +75,7 @@ class Followed {
     return std::move(*decoder_.Finish());
   }
 
-  SyntheticGpu& gpu() { return gpu_; }
+  const SyntheticGpu& gpu() const { return gpu_; }
   // Whose each number was.
   std::map<uint64_t, SyntheticGpu::WarpId> Writers() const {
     std::map<uint64_t, SyntheticGpu::WarpId> writers;
@@ -188,6 +188,27 @@ TEST(Followed, APauseIsAsLongAsItWas) {
   EXPECT_EQ(model.counters.suspect_rings, 0u);
 }
 
+// Each event is where it was recorded, in order, and once; and the warp is who wrote it, if it says
+// who it is.
+void ExpectTrueWriters(const Followed& followed, const Model& model) {
+  const auto writers = followed.Writers();
+  for (uint32_t warp = 0; warp < model.warps.size(); ++warp) {
+    const uint32_t first = model.warps.first_event[warp];
+    uint64_t before = 0;
+    for (uint32_t event = first; event < first + model.warps.event_count[warp]; ++event) {
+      const uint64_t number = model.events.payload[event];
+      if (number == 0) continue;
+      EXPECT_GT(number, before) << "in order, and once";
+      before = number;
+      ASSERT_TRUE(writers.contains(number));
+      const auto& writer = followed.gpu().warps()[writers.at(number)];
+      if ((model.warps.flags[warp] & kWarpOrphan) != 0) continue;
+      ASSERT_EQ(writer.identity.cta_x, model.warps.cta_x[warp]);
+      ASSERT_EQ(writer.identity.grid, model.launches[model.warps.launch[warp]].grid_id);
+    }
+  }
+}
+
 // A header is older than the records: what a warp wrote is not another's that the header knows.
 TEST(Followed, WhoBeganSinceTheHeaderWasReadIsNobodyElse) {
   uint64_t orphans = 0, known = 0;
@@ -195,19 +216,10 @@ TEST(Followed, WhoBeganSinceTheHeaderWasReadIsNobodyElse) {
     SCOPED_TRACE(seed);
     Followed followed(seed, 400);
     const Model model = followed.RunWithLateReadings();
-    const auto writers = followed.Writers();
+    ASSERT_NO_FATAL_FAILURE(ExpectTrueWriters(followed, model));
     for (uint32_t warp = 0; warp < model.warps.size(); ++warp) {
-      const uint32_t first = model.warps.first_event[warp];
       const bool is_orphan = (model.warps.flags[warp] & kWarpOrphan) != 0;
       (is_orphan ? orphans : known) += model.warps.event_count[warp];
-      if (is_orphan) continue;
-      for (uint32_t event = first; event < first + model.warps.event_count[warp]; ++event) {
-        const uint64_t number = model.events.payload[event];
-        if (number == 0) continue;
-        const auto& writer = followed.gpu().warps()[writers.at(number)];
-        ASSERT_EQ(writer.identity.grid, model.launches[model.warps.launch[warp]].grid_id);
-        ASSERT_EQ(writer.identity.cta_x, model.warps.cta_x[warp]);
-      }
     }
   }
   EXPECT_GT(orphans, 1000u);
@@ -220,7 +232,6 @@ TEST(Followed, WhatIsKeptWasRecordedAndTheRestIsCounted) {
     SCOPED_TRACE(seed);
     Followed followed(seed, 400);
     const Model model = followed.Run();
-    const auto writers = followed.Writers();
     uint64_t written = 0;
     for (uint32_t ring = 0; ring < followed.gpu().ring_count(); ++ring) {
       written += followed.gpu().Log(ring).size();
@@ -229,21 +240,7 @@ TEST(Followed, WhatIsKeptWasRecordedAndTheRestIsCounted) {
     EXPECT_EQ(model.counters.records_lost, followed.lost());
     EXPECT_EQ(model.counters.lost_is_lower_bound, 0u);
     EXPECT_EQ(model.counters.suspect_rings, 0u);
-    for (uint32_t warp = 0; warp < model.warps.size(); ++warp) {
-      const uint32_t first = model.warps.first_event[warp];
-      uint64_t before = 0;
-      for (uint32_t event = first; event < first + model.warps.event_count[warp]; ++event) {
-        const uint64_t number = model.events.payload[event];
-        if (number == 0) continue;
-        EXPECT_GT(number, before) << "in order, and once";
-        before = number;
-        ASSERT_TRUE(writers.contains(number));
-        const auto& writer = followed.gpu().warps()[writers.at(number)];
-        if ((model.warps.flags[warp] & kWarpOrphan) != 0) continue;
-        EXPECT_EQ(writer.identity.cta_x, model.warps.cta_x[warp]);
-        EXPECT_EQ(writer.identity.grid, model.launches[model.warps.launch[warp]].grid_id);
-      }
-    }
+    ASSERT_NO_FATAL_FAILURE(ExpectTrueWriters(followed, model));
     // No range is told to be closed across a hole.
     for (const uint32_t hole : model.holes) {
       ++holes;

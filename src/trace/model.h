@@ -301,6 +301,14 @@ struct Model {
   double NsOfWarp(uint32_t warp, uint64_t cycles) const {
     return NsOf(launches[warps.launch[warp]].device, warps.sm[warp], cycles);
   }
+
+  // The place of its cluster among those of the launch; without clusters, of its CTA.
+  std::array<uint32_t, 3> ClusterOf(uint32_t warp) const {
+    const std::array<uint32_t, 3>& size = launches[warps.launch[warp]].cluster;
+    const auto of = [](uint32_t cta, uint32_t ctas) { return ctas > 1 ? cta / ctas : cta; };
+    return {of(warps.cta_x[warp], size[0]), of(warps.cta_y[warp], size[1]),
+            of(warps.cta_z[warp], size[2])};
+  }
 };
 
 }  // namespace iket::trace
