@@ -108,25 +108,124 @@ int64_t TimerStep(std::span<const uint64_t> timers_ns) {
   return int64_t{1} << std::countr_zero(bits);
 }
 
+namespace {
+
+// Cuts pairs into pieces, and outliers.
+class Pieces {
+ public:
+  Pieces(std::span<const ClockPair> pairs, double tolerance_ns, double silence_ns)
+      : pairs_(pairs), tolerance_ns_(tolerance_ns), silence_ns_(silence_ns) {}
+
+  // The next piece, at least a pair; empty at the end.
+  std::span<const ClockPair> Next() {
+    while (next_ < pairs_.size()) {
+      const bool alone_before = alone_;
+      Grow();
+      if (piece_.size() > 1 || (alone_before && alone_)) return piece_;
+      ++outliers_;
+    }
+    return {};
+  }
+  uint64_t outliers() const { return outliers_; }
+
+ private:
+  void Grow() {
+    piece_.assign(1, pairs_[next_]);
+    Cone cone(pairs_[next_], tolerance_ns_);
+    alone_ = true;
+    for (++next_; next_ < pairs_.size(); ++next_) {
+      size_t after = next_;
+      while (after < pairs_.size() && !cone.Holds(pairs_[after]) &&
+             after - next_ <= kMaxOutliersInARow) {
+        ++after;
+      }
+      if (after == pairs_.size() || after - next_ > kMaxOutliersInARow) {
+        alone_ = IsSilence(piece_.back(), pairs_[next_]);
+        return;
+      }
+      if (after > next_ && Wandered(piece_.back(), next_, after)) return;
+      outliers_ += after - next_;
+      next_ = after;
+      if (IsSilence(piece_.back(), pairs_[after])) return;
+      cone.Narrow(pairs_[after]);
+      piece_.push_back(pairs_[after]);
+    }
+  }
+
+  bool IsSilence(const ClockPair& from, const ClockPair& to) const {
+    return static_cast<double>(to.ns - from.ns) > silence_ns_;
+  }
+
+  // Whether the pairs [first, after) may be right, too, beside those around them.
+  bool Wandered(const ClockPair& before, size_t first, size_t after) const {
+    const ClockPair& behind = pairs_[after];
+    const double cycles = static_cast<double>(behind.cycles - before.cycles);
+    const double ns = static_cast<double>(behind.ns - before.ns);
+    const double shorter = static_cast<double>(
+        std::min(pairs_[first].cycles - before.cycles, behind.cycles - pairs_[after - 1].cycles));
+    if (cycles <= 0) return false;
+    for (size_t i = first; i < after; ++i) {
+      const double straight = static_cast<double>(pairs_[i].cycles - before.cycles) / cycles * ns;
+      const double off = std::abs(static_cast<double>(pairs_[i].ns - before.ns) - straight);
+      if (off > kWander * shorter / cycles * ns) return false;
+    }
+    return true;
+  }
+
+  std::span<const ClockPair> pairs_;
+  double tolerance_ns_;
+  double silence_ns_;
+  size_t next_ = 0;
+  bool alone_ = true;  // what follows the piece says nothing against it
+  uint64_t outliers_ = 0;
+  std::vector<ClockPair> piece_;
+};
+
+// The line of a piece; of one that does not show its slope, at the typical one.
+Line LineOf(std::span<const ClockPair> piece, double timer_step_ns, double tolerance_ns,
+            double typical_slope) {
+  Line line = LeastSquares(piece);
+  // The timer's steps are an error of step / sqrt(12), over the spread of the pairs.
+  constexpr double kStepError = 0.289;
+  const double cycles = static_cast<double>(line.last - line.first);
+  const bool shows = kStepError * timer_step_ns <= kSlopeDoubt * line.spread;
+  const bool typical_fits = std::abs(line.slope - typical_slope) * cycles <= tolerance_ns;
+  if (!shows && (typical_fits || line.spread == 0)) line.slope = typical_slope;
+  return line;
+}
+
+std::vector<SmClock::Knot> Join(std::span<const Line> lines) {
+  std::vector<SmClock::Knot> knots;
+  double floor = lines.front().At(lines.front().first);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const Line& line = lines[i];
+    const double ns = std::max(floor, line.At(line.first));
+    knots.push_back({static_cast<uint64_t>(line.first), ns, line.slope});
+    if (i + 1 == lines.size()) break;
+    const Line& following = lines[i + 1];
+    const double length = static_cast<double>(line.last - line.first);
+    const double end_ns = ns + length * line.slope;
+    const double gap = static_cast<double>(following.first - line.last);
+    const double next_ns = std::max(end_ns, following.At(following.first));
+    knots.push_back(
+        {static_cast<uint64_t>(line.last), end_ns, gap > 0 ? (next_ns - end_ns) / gap : 0});
+    floor = end_ns;
+  }
+  return knots;
+}
+
+}  // namespace
+
 SmClock FitClock(std::span<const ClockPair> pairs, int64_t timer_step_ns, double typical_slope) {
   SmClock clock;
   if (pairs.empty()) return clock;
-  const double tolerance = 4 * static_cast<double>(timer_step_ns) + 100;
+  const double step_ns = static_cast<double>(timer_step_ns);
+  const double tolerance_ns = 4 * step_ns + 100;
 
   std::vector<Line> lines;
   double square_sum = 0;
-  std::vector<ClockPair> piece;
-  auto finish_piece = [&](bool may_be_single) {
-    if (piece.size() < 2 && !may_be_single) {
-      clock.outliers += piece.size();
-      return;
-    }
-    Line line = LeastSquares(piece);
-    // The timer's steps are an error of step / sqrt(12), over the spread of the pairs.
-    constexpr double kStepError = 0.289;
-    if (kStepError * static_cast<double>(timer_step_ns) > kSlopeDoubt * line.spread) {
-      line.slope = typical_slope;
-    }
+  const auto add = [&](std::span<const ClockPair> piece) {
+    const Line line = LineOf(piece, step_ns, tolerance_ns, typical_slope);
     for (const ClockPair& pair : piece) {
       const double residual = line.At(pair.cycles) - static_cast<double>(pair.ns);
       square_sum += residual * residual;
@@ -135,49 +234,15 @@ SmClock FitClock(std::span<const ClockPair> pairs, int64_t timer_step_ns, double
     clock.pairs += piece.size();
     lines.push_back(line);
   };
-
-  for (size_t i = 0; i < pairs.size();) {
-    piece.assign(1, pairs[i]);
-    Cone cone(pairs[i], tolerance);
-    size_t next = i + 1;
-    while (next < pairs.size()) {
-      size_t skipped = 0;
-      while (next + skipped < pairs.size() && !cone.Holds(pairs[next + skipped]) &&
-             skipped <= kMaxOutliersInARow) {
-        ++skipped;
-      }
-      if (skipped > kMaxOutliersInARow || next + skipped == pairs.size()) break;
-      clock.outliers += skipped;
-      next += skipped;
-      cone.Narrow(pairs[next]);
-      piece.push_back(pairs[next]);
-      ++next;
-    }
-    finish_piece(next == pairs.size() && lines.empty());
-    i = next;
-  }
+  Pieces pieces(pairs, tolerance_ns, step_ns / kUnsteady);
+  for (auto piece = pieces.Next(); !piece.empty(); piece = pieces.Next()) add(piece);
+  clock.outliers = pieces.outliers();
   if (lines.empty()) {  // nothing but outliers: no two pairs agree
     clock.outliers -= 1;
-    piece.assign(1, pairs.front());
-    finish_piece(true);
+    add(pairs.first(1));
   }
   clock.residual_rms_ns = std::sqrt(square_sum / static_cast<double>(clock.pairs));
-
-  double floor = lines.front().At(lines.front().first);
-  for (size_t i = 0; i < lines.size(); ++i) {
-    const Line& line = lines[i];
-    const double ns = std::max(floor, line.At(line.first));
-    clock.knots.push_back({static_cast<uint64_t>(line.first), ns, line.slope});
-    if (i + 1 == lines.size()) break;
-    const Line& following = lines[i + 1];
-    const double length = static_cast<double>(line.last - line.first);
-    const double end_ns = ns + length * line.slope;
-    const double gap = static_cast<double>(following.first - line.last);
-    const double next_ns = std::max(end_ns, following.At(following.first));
-    clock.knots.push_back(
-        {static_cast<uint64_t>(line.last), end_ns, gap > 0 ? (next_ns - end_ns) / gap : 0});
-    floor = end_ns;
-  }
+  clock.knots = Join(lines);
   return clock;
 }
 

@@ -50,14 +50,24 @@ class ClockUnwrapper {
 int64_t TimerStep(std::span<const uint64_t> timers_ns);
 
 // Fits a polyline to pairs sorted by cycles, which are not negative: least squares within each
-// piece; a new piece begins where pairs leave the old one by more than 4 timer steps + 100 ns (what
-// two reads of the timer and the instructions between may differ by) and stay away. A pair that
-// leaves alone is an outlier. A piece too short to show its slope better than to kSlopeDoubt takes
-// `typical_slope` (ns a cycle).
+// piece. A new piece begins where pairs leave the old one by more than 4 timer steps + 100 ns (what
+// two reads of the timer and the instructions between may differ by) and stay away, and behind a
+// silence over which kUnsteady comes to a step of the timer. One or two pairs that leave alone are
+// outliers, but where an SM that wandered by kWander in the silences around them explains them. A
+// piece too short to show its slope better than to kSlopeDoubt takes `typical_slope` (ns a cycle),
+// if that fits it.
 SmClock FitClock(std::span<const ClockPair> pairs, int64_t timer_step_ns, double typical_slope);
 
 // 10 ns a millisecond: the frequency of an SM is known no better from the SMs beside it.
 inline constexpr double kSlopeDoubt = 1e-5;
+// By so much it changes for a while where nothing seems to happen: H200s in a soak were 4 us off
+// after 0.7 s. On captures of those, pieces that bridge 20 ms leave an rms of 50 ns, 3 ms of 25 ns,
+// 1 ms of 16 ns.
+inline constexpr double kUnsteady = 3e-5;
+// By so much its mean over one silence may differ from that over the next: 1 us a millisecond. A
+// warp that lost a microsecond between its two reads is among others, which know better, or nobody
+// can tell.
+inline constexpr double kWander = 1e-3;
 
 struct Weighted {
   double value = 0;

@@ -113,6 +113,78 @@ TEST(ClockFit, APairThatFitsNowhereIsAnOutlier) {
   EXPECT_LE(clock.residual_max_ns, 17);
 }
 
+// Of an H200, around two begins that were alone for 0.7 and 1.5 s, and 4 us off the line.
+TEST(ClockFit, WhatStandsAloneInASilenceIsNoOutlier) {
+  const std::vector<ClockPair> pairs = {
+      {4499554655, 2205113824}, {4499554657, 2205113824}, {4516266485, 2213554176},
+      {4516266498, 2213554176}, {5859038018, 2891724384}, {5859038041, 2891724384},
+      {8835998509, 4395258848}, {8835998558, 4395258880}, {8836003136, 4395261184},
+      {8836003179, 4395261216}, {9025609823, 4491023424}, {9025609831, 4491023424}};
+  const SmClock clock = FitClock(pairs, 32, 1 / 1.979975);
+  EXPECT_EQ(clock.outliers, 0u);
+  EXPECT_LE(clock.residual_max_ns, 32);
+  for (const ClockPair& pair : pairs) {
+    EXPECT_NEAR(clock.NsOf(static_cast<uint64_t>(pair.cycles)), static_cast<double>(pair.ns), 32);
+  }
+}
+
+// Readings in bursts, between which the frequency wanders: wherever a burst is, the clock is right.
+TEST(ClockFit, BurstsOfAnUnsteadyClockAreAllRight) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto uniform = [&](double from, double to) {
+      return std::uniform_real_distribution<double>(from, to)(random);
+    };
+    TwoClocks sm;
+    std::vector<std::pair<int64_t, double>> truth;
+    for (int burst = 0; burst < 40; ++burst) {
+      for (int slice = 0; slice < 10; ++slice) {
+        sm.ghz = kGhz * (1 + uniform(-1e-4, 1e-4));
+        sm.Pass(std::pow(10.0, uniform(2, 7.5)));
+      }
+      for (uint64_t reading = random() % 6 + 1; reading > 0; --reading) {
+        sm.Read();
+        truth.emplace_back(sm.cycles(), sm.ns());
+        sm.Pass(uniform(0, 20'000));
+      }
+    }
+    const SmClock clock = FitClock(sm.pairs, 32, 1 / kGhz);
+    ASSERT_EQ(clock.outliers, 0u) << "seed " << seed;
+    for (const auto& [cycles, ns] : truth) {
+      ASSERT_NEAR(clock.NsOf(static_cast<uint64_t>(cycles)), ns, 250) << "seed " << seed;
+    }
+  }
+}
+
+TEST(ClockFit, AReadingAmongOthersThatIsOffIsLeftOut) {
+  TwoClocks sm;
+  for (int burst = 0; burst < 20; ++burst) {
+    sm.Pass(50'000'000);
+    for (int i = 0; i < 10; ++i) {
+      sm.Pass(3'000);
+      sm.Read();
+    }
+    sm.pairs[sm.pairs.size() - 5].ns += 1'500;
+  }
+  const SmClock clock = FitClock(sm.pairs, 32, 1 / kGhz);
+  EXPECT_EQ(clock.outliers, 20u);
+  EXPECT_EQ(clock.pairs, 180u);
+  EXPECT_LE(clock.residual_max_ns, 33);
+}
+
+// Two kernels at a fifth of the frequency that the SM has otherwise, too short to show it well.
+TEST(ClockFit, APieceThatIsShortKeepsASlopeThatIsPlainlyAnother) {
+  TwoClocks sm;
+  sm.ghz = 0.4;
+  for (int i = 0; i < 20; ++i) {
+    sm.Pass(10'000);
+    sm.Read();
+  }
+  const SmClock clock = FitClock(sm.pairs, 32, 1 / kGhz);
+  EXPECT_EQ(clock.outliers, 0u);
+  EXPECT_LE(clock.residual_max_ns, 33);
+}
+
 TEST(ClockFit, AFewCyclesApartSayNothingOfTheFrequency) {
   const std::vector<ClockPair> pairs = {{1000, 0}, {1010, 0}, {1050, 32}};
   const SmClock clock = FitClock(pairs, 32, 0.5);
