@@ -13,7 +13,9 @@
 
 #include "cli/command.h"
 #include "cli/terminal.h"
+#include "cli/trial.h"
 #include "export/json_writer.h"
+#include "sass/generation.h"
 #include "supervisor/gpus.h"
 #include "supervisor/installation.h"
 
@@ -64,19 +66,20 @@ int SignalOfOpening() {
                                                                                  : 0;
 }
 
-void LookAtGpus(std::vector<Finding>& findings) {
+// How many GPUs there are.
+size_t LookAtGpus(std::vector<Finding>& findings) {
   if (const int signal = SignalOfOpening(); signal != 0) {
     findings.push_back(
         {"driver", Verdict::kBad,
          fmt::format("libcuda.so.1 ends the process that opens it (signal {})", signal),
          "it is cut or damaged: install the driver again, or look at LD_LIBRARY_PATH"});
-    return;
+    return 0;
   }
   const auto list = supervisor::ListGpus("");
   if (!list) {
     findings.push_back({"driver", Verdict::kBad, list.error().message,
                         "programs can run on the software device: iket profile --device sim"});
-    return;
+    return 0;
   }
   const uint32_t version = list->driver_version;
   const std::string cuda = fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
@@ -97,13 +100,27 @@ void LookAtGpus(std::vector<Finding>& findings) {
     const supervisor::Gpu& gpu = list->gpus[i];
     const std::string what =
         fmt::format("GPU {}: {}, sm_{}, {} SMs", i, gpu.name, gpu.sm, gpu.sm_count);
-    if (gpu.sm == 90) {
+    const auto generation = sass::GenerationOf(gpu.sm);
+    if (generation == sass::Generation::kHopper) {
       findings.push_back({"gpu", Verdict::kGood, what, ""});
-    } else {
+    } else if (generation) {
       findings.push_back({"gpu", Verdict::kNote,
-                          what + "; marks are recorded on sm_90 alone so far",
+                          what + "; what iket writes into its code was never run on such a GPU",
+                          "iket doctor --trial tries it: see docs/design/architectures.md"});
+    } else {
+      findings.push_back({"gpu", Verdict::kNote, what + "; marks are recorded from sm_80 to sm_121",
                           "its programs run as without iket"});
     }
+  }
+  return list->gpus.size();
+}
+
+void TryGpus(size_t gpus, std::vector<Finding>& findings) {
+  for (uint32_t gpu = 0; gpu < gpus; ++gpu) {
+    const Trial trial = TryGpu(gpu, "/proc/self/exe");
+    findings.push_back({"trial", trial.passed ? Verdict::kGood : Verdict::kBad,
+                        fmt::format("GPU {}: {}", gpu, trial.what),
+                        trial.passed ? "" : "tell us: marks must not be used on this GPU"});
   }
 }
 
@@ -165,10 +182,20 @@ void LookAtFolder(std::vector<Finding>& findings) {
   }
 }
 
-Result<int> Doctor(bool as_json) {
+struct DoctorOptions {
+  bool as_json = false;
+  bool trial = false;
+  std::vector<std::string> trial_of;  // GPU and capture: this is the trial's process
+};
+
+Result<int> Doctor(const DoctorOptions& options) {
+  if (options.trial_of.size() == 2) {
+    return RunTrial(static_cast<uint32_t>(std::stoul(options.trial_of[0])), options.trial_of[1]);
+  }
   std::vector<Finding> findings;
   LookAtCollector(findings);
-  LookAtGpus(findings);
+  const size_t gpus = LookAtGpus(findings);
+  if (options.trial) TryGpus(gpus, findings);
   LookAtSoftwareDevice(findings);
   LookAtEnvironment(findings);
   LookAtFolder(findings);
@@ -191,19 +218,22 @@ Result<int> Doctor(bool as_json) {
       if (!finding.advice.empty()) text += fmt::format("{:<22}{}\n", "", finding.advice);
     }
   }
-  Print(as_json ? json.text() + "\n" : text);
+  Print(options.as_json ? json.text() + "\n" : text);
   return bad ? kExitFound : kExitDone;
 }
 
 }  // namespace
 
 void AddDoctor(CLI::App& app, Run& run) {
-  auto as_json = std::make_shared<bool>(false);
+  auto options = std::make_shared<DoctorOptions>();
   CLI::App* sub = app.add_subcommand(
       "doctor",
       "Look at this machine: driver, GPUs, collector, environment; 1 if something is bad");
-  sub->add_flag("--json", *as_json, "The findings as JSON");
-  sub->callback([as_json, &run] { run = [as_json] { return Doctor(*as_json); }; });
+  sub->add_flag("--json", options->as_json, "The findings as JSON");
+  sub->add_flag("--trial", options->trial,
+                "Also run a small kernel with marks on each GPU, and look at what was recorded");
+  sub->add_option("--trial-of", options->trial_of)->expected(2)->group("");  // its own process
+  sub->callback([options, &run] { run = [options] { return Doctor(*options); }; });
 }
 
 }  // namespace iket::cli

@@ -76,4 +76,11 @@ bool RunsHere(const cubin::FatbinEntry& entry) {
                      [&](uint32_t capability) { return RunsOn(entry, capability); });
 }
 
+bool RunsHere(const cubin::Image& code) {
+  cubin::FatbinEntry entry;
+  entry.sm = static_cast<uint32_t>(code.sm());
+  if (code.arch_specific()) entry.flags = cubin::kEntryArchSpecific;
+  return RunsHere(entry);
+}
+
 }  // namespace iket::inject

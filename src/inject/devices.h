@@ -5,6 +5,7 @@
 #include <span>
 
 #include "cubin/fatbin.h"
+#include "cubin/image.h"
 
 namespace iket::inject {
 
@@ -19,5 +20,6 @@ uint32_t CurrentCapability();
 bool RunsOn(const cubin::FatbinEntry& entry, uint32_t capability);
 // The same for any GPU of the process; true as well if they are unknown.
 bool RunsHere(const cubin::FatbinEntry& entry);
+bool RunsHere(const cubin::Image& code);
 
 }  // namespace iket::inject

@@ -57,6 +57,7 @@ std::optional<std::vector<std::byte>> PatchCubin(UntrustedBytes bytes, const std
     if (marked) Say("a marked code image is not traced: " + image.error().message);
     return std::nullopt;
   }
+  if (!RunsHere(*image)) return std::nullopt;  // the driver will say so
   const auto functions = cubin::Functions(*image);
   if (!marked && !HasWantedKernel(functions)) return std::nullopt;
   Guest* guest = Guest::Get();

@@ -42,7 +42,7 @@ bool ChooseExitRegisters(CodeSection& section, uint32_t usable) {
   sass::RegisterSet by_stores, by_others;
   for (const Instruction& instruction : section.code) {
     (sass::CanGuardSources(instruction) ? by_stores : by_others) |=
-        sass::UnguardedSources(instruction);
+        sass::UnguardedSources(instruction, section.generation);
   }
   auto registers = FourRegisters(by_stores | by_others, usable);
   if (!registers) registers = FourRegisters(by_others, usable);
@@ -50,7 +50,7 @@ bool ChooseExitRegisters(CodeSection& section, uint32_t usable) {
   section.exit_registers = *registers;
   for (uint32_t i = 0; i < section.code.size(); ++i) {
     if (!sass::CanGuardSources(section.code[i])) continue;
-    const sass::RegisterSet sources = sass::UnguardedSources(section.code[i]);
+    const sass::RegisterSet sources = sass::UnguardedSources(section.code[i], section.generation);
     bool clobbered = false;
     for (uint32_t r = *registers; r < *registers + 4u; ++r) clobbered |= sources[r];
     if (clobbered) section.stores_to_guard.push_back(i);
@@ -60,13 +60,12 @@ bool ChooseExitRegisters(CodeSection& section, uint32_t usable) {
 
 // The first reason found why the section cannot be patched.
 std::string Judge(const cubin::Image& image, CodeSection& section) {
-  if (image.sm() != 90) {
-    return fmt::format(
-        "code for {}: this version traces sm_90 only; build with -arch=sm_90a, or add it",
-        image.ArchName());
+  if (!sass::GenerationOf(image.sm())) {
+    return fmt::format("code for {}: this version traces {}", image.ArchName(),
+                       image.sm() < 80 ? "sm_80 and later" : "GPUs up to sm_121");
   }
   for (uint32_t i = 0; i < section.code.size(); ++i) {
-    if (sass::MayUseReservedUniforms(section.code[i])) {
+    if (sass::MayUseReservedUniforms(section.code[i], section.generation)) {
       section.uses_reserved_uniforms = true;
       return fmt::format("the instruction at {} uses one of UR0..UR3, which marks need", At(i));
     }
@@ -94,7 +93,8 @@ std::string Judge(const cubin::Image& image, CodeSection& section) {
   }
   for (uint32_t i = 0; i < section.code.size(); ++i) {
     if (sass::HasRelativeTarget(section.code[i]) &&
-        sass::RelativeTarget(section.code[i], uint64_t{i} * sass::kInstructionBytes) == 0) {
+        sass::RelativeTarget(section.code[i], uint64_t{i} * sass::kInstructionBytes,
+                             section.generation) == 0) {
       return fmt::format("a branch at {} goes back to its first instruction", At(i));
     }
   }
@@ -130,12 +130,14 @@ Result<CodeSection> AnalyzeCode(const cubin::Image& image, uint32_t section,
 
   std::vector<uint64_t> entries;
   for (const cubin::Function& function : result.functions) entries.push_back(function.offset);
-  result.sites = FindSites(result.code, entries);
+  result.generation = sass::GenerationOf(image.sm()).value_or(sass::Generation::kHopper);
+  result.sites = FindSites(result.code, entries, result.generation);
   for (uint32_t i = 0; i < result.code.size(); ++i) {
     const Instruction& instruction = result.code[i];
     if (instruction.opcode() == sass::kOpExit) result.exits.push_back(i);
     if (NamesCtaYz(instruction) ||
-        (MayCallOrJump(instruction) && MayLeaveSection(instruction, i, result.code.size()))) {
+        (MayCallOrJump(instruction) &&
+         MayLeaveSection(instruction, i, result.code.size(), result.generation))) {
       result.reads_cta_yz = true;
     }
   }

@@ -16,6 +16,7 @@ struct CodeSection {
   uint32_t section = 0;
   std::vector<cubin::Function> functions;  // by offset; the kernel first where there is one
   std::vector<sass::Instruction> code;
+  sass::Generation generation = sass::Generation::kHopper;
   Sites sites;
   std::vector<uint32_t> exits;            // indices of EXIT instructions
   bool reads_cta_yz = false;              // names SR_CTAID.Y or .Z, or calls code that may

@@ -31,17 +31,20 @@ bool CallsPointer(const Instruction& instruction) {
   }
 }
 
-bool NeedsRelocation(const Instruction& instruction, size_t index, size_t count) {
+bool NeedsRelocation(const Instruction& instruction, size_t index, size_t count,
+                     sass::Generation generation) {
   const uint32_t base = instruction.base_opcode();
   if (base == kBaseCallAbsolute || base == kBaseJump) return !CallsPointer(instruction);
   if (base != kBaseCallRelative) return false;
   if (!sass::HasRelativeTarget(instruction)) return true;  // a register adds to it
-  const int64_t target = sass::RelativeTarget(instruction, index * sass::kInstructionBytes);
+  const int64_t target =
+      sass::RelativeTarget(instruction, index * sass::kInstructionBytes, generation);
   return target < 0 || target >= static_cast<int64_t>(count * sass::kInstructionBytes);
 }
 
-bool MayLeaveSection(const Instruction& instruction, size_t index, size_t count) {
-  return CallsPointer(instruction) || NeedsRelocation(instruction, index, count);
+bool MayLeaveSection(const Instruction& instruction, size_t index, size_t count,
+                     sass::Generation generation) {
+  return CallsPointer(instruction) || NeedsRelocation(instruction, index, count, generation);
 }
 
 }  // namespace iket::patch

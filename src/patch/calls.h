@@ -23,9 +23,11 @@ bool CallsPointer(const sass::Instruction& instruction);
 
 // True of a call or jump whose target only a relocation can tell, if anything can. `index` is the
 // instruction's place in its section of `count`.
-bool NeedsRelocation(const sass::Instruction& instruction, size_t index, size_t count);
+bool NeedsRelocation(const sass::Instruction& instruction, size_t index, size_t count,
+                     sass::Generation generation);
 
 // True of either: what it calls may lie outside of its section.
-bool MayLeaveSection(const sass::Instruction& instruction, size_t index, size_t count);
+bool MayLeaveSection(const sass::Instruction& instruction, size_t index, size_t count,
+                     sass::Generation generation);
 
 }  // namespace iket::patch

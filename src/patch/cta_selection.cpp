@@ -13,8 +13,15 @@ using sass::Instruction;
 using sass::Join;
 using SR = sass::SpecialRegister;
 
-// What a kernel of sm_90 finds in c[0]: dimensions of the grid in CTAs, of a cluster in CTAs.
-constexpr uint32_t kGridConstant = 0xc, kClusterConstant = 0x144;
+// What a kernel finds in c[0]: dimensions of the grid in CTAs, of a cluster in CTAs. From sm_100 on
+// the latter stand kClusterStride before there for each unit of SR_CgaSize, as ptxas reads them.
+constexpr uint32_t kClusterStride = 0xa0;
+constexpr uint32_t GridConstant(sass::Generation generation) {
+  return generation == sass::Generation::kBlackwell ? 0x370 : 0xc;
+}
+constexpr uint32_t ClusterConstant(sass::Generation generation) {
+  return generation == sass::Generation::kBlackwell ? 0x2a0 : 0x144;
+}
 constexpr uint8_t kLeftOut = 1, kOffTheSms = 2;  // predicates
 constexpr uint8_t kLoads = 0;                    // scoreboard
 // Nobody measures these: one after the other, each when the one before it is done.
@@ -25,7 +32,7 @@ constexpr uint8_t kTrue = sass::kPredicateTrue, kZero = sass::kRegisterZero;
 
 class Code {
  public:
-  explicit Code(const ring::CtaFilter& filter) {
+  Code(const ring::CtaFilter& filter, sass::Generation generation) : generation_(generation) {
     // RZ is other than 1, and is not other than 0.
     Add(sass::CompareImmediate(kLeftOut, Compare::kNotEqual, kZero, filter.nobody ? 1 : 0,
                                Join::kAnd, kTrue, {.stall = kToPredicate}));
@@ -34,7 +41,13 @@ class Code {
     if (!filter.sms.empty()) OffTheSms(filter.sms);
     Add(sass::SelectImmediate(0, static_cast<uint32_t>(ring::kSinkBit >> 32), kLeftOut,
                               {.stall = kToRegister}));
-    Add(sass::R2ur(kSelectionResult, 0, {.stall = kToPredicate}));
+    if (sass::HasVariableR2ur(generation_)) {
+      Add(sass::R2ur(generation_, kSelectionResult, 0,
+                     {.stall = kToScoreboard, .write_barrier = kLoads}));
+      Add(sass::Nop({.stall = kToRegister, .wait = 1 << kLoads}));
+    } else {
+      Add(sass::R2ur(generation_, kSelectionResult, 0, {.stall = kToPredicate}));
+    }
   }
 
   std::vector<Instruction> Take() { return std::move(code_); }
@@ -45,7 +58,23 @@ class Code {
     Add(sass::S2r(to, place, {.stall = kToScoreboard, .write_barrier = kLoads}));
   }
   void Load(uint8_t to, uint32_t constant) {
-    Add(sass::Ldc(to, 0, constant, {.stall = kToScoreboard, .write_barrier = kLoads}));
+    Add(sass::LoadConstant(generation_, to, 0, constant,
+                           {.stall = kToScoreboard, .write_barrier = kLoads}));
+  }
+  // How many CTAs a cluster has in an axis.
+  void LoadClusterSize(uint8_t to, uint32_t axis) {
+    const uint32_t constant = ClusterConstant(generation_) + 4 * axis;
+    switch (generation_) {
+      case sass::Generation::kAmpere:
+        return Add(sass::MovImmediate(to, 1, {.stall = kToRegister}));
+      case sass::Generation::kHopper:
+        return Load(to, constant);
+      case sass::Generation::kBlackwell:
+        Add(sass::Cs2r32(to, SR::kClusterKind, {.stall = kToPredicate}));
+        Add(sass::ImadImmediate(to, to, -kClusterStride, kZero, {.stall = kToRegister}));
+        return Add(sass::LoadConstantAt(to, to, 0, constant,
+                                        {.stall = kToScoreboard, .write_barrier = kLoads}));
+    }
   }
 
   // CTAs of cluster c have numbers of [c * size, c * size + size) in each axis.
@@ -53,7 +82,7 @@ class Code {
     constexpr SR kPlaces[] = {SR::kCtaIdX, SR::kCtaIdY, SR::kCtaIdZ};
     for (uint32_t axis = 0; axis < 3; ++axis) {
       Read(0, kPlaces[axis]);
-      Load(1, kClusterConstant + 4 * axis);
+      LoadClusterSize(1, axis);
       Add(sass::ImadImmediate(0, 1, -cluster[axis], 0,
                               {.stall = kToRegister, .wait = 1 << kLoads}));
       Add(sass::CompareRegisters(kLeftOut, Compare::kGreaterOrEqual, 0, 1, Join::kOr, kLeftOut,
@@ -65,8 +94,8 @@ class Code {
     const Divisor divisor = DivisorOf(sample);
     Read(0, SR::kCtaIdZ);
     Read(1, SR::kCtaIdY);
-    Load(2, kGridConstant + 4);
-    Load(3, kGridConstant);
+    Load(2, GridConstant(generation_) + 4);
+    Load(3, GridConstant(generation_));
     Add(sass::Imad(0, 0, 2, 1, {.stall = kToRegister, .wait = 1 << kLoads}));
     Read(1, SR::kCtaIdX);
     Add(sass::Imad(0, 0, 3, 1, {.stall = kToRegister, .wait = 1 << kLoads}));
@@ -91,6 +120,7 @@ class Code {
             .WithGuard(kOffTheSms));
   }
 
+  sass::Generation generation_;
   std::vector<Instruction> code_;
 };
 
@@ -105,9 +135,9 @@ Divisor DivisorOf(uint32_t number) {
   return divisor;
 }
 
-std::vector<Instruction> SelectionCode(const ring::CtaFilter& filter) {
+std::vector<Instruction> SelectionCode(const ring::CtaFilter& filter, sass::Generation generation) {
   if (filter.passes_all()) return {};
-  return Code(filter).Take();
+  return Code(filter, generation).Take();
 }
 
 }  // namespace iket::patch

@@ -17,8 +17,10 @@ namespace iket::patch {
 // out, 0 for one that passes.
 inline constexpr uint8_t kSelectionResult = 4;
 
-// No code for a filter that all pass. Clobbers R0..R3, P1, P2 and UR4.
-std::vector<sass::Instruction> SelectionCode(const ring::CtaFilter& filter);
+// No code for a filter that all pass. Clobbers R0..R3, P1, P2 and UR4. Before sm_90, which has no
+// clusters, each CTA counts as one.
+std::vector<sass::Instruction> SelectionCode(const ring::CtaFilter& filter,
+                                             sass::Generation generation);
 
 // What divides by a constant without a division: `n` is a multiple of the number iff n * inverse,
 // rotated to the right by `shift`, is not above `most` (Granlund and Montgomery, 1994, section 9).

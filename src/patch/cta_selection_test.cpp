@@ -18,10 +18,29 @@ using Size = std::array<uint32_t, 3>;
 struct Place {
   Size cta, grid, cluster;
   uint32_t sm;
+  uint32_t cga_size;  // SR_CgaSize, from sm_100 on
 };
 
+using sass::Generation;
+
+// What stands at an address of c[0], as ptxas reads it for each generation.
+uint32_t ConstantOf(Generation generation, uint32_t at, const Place& place) {
+  constexpr uint32_t kStride = 0xa0;
+  const bool is_new = generation == Generation::kBlackwell;
+  const uint32_t grid = is_new ? 0x370 : 0xc;
+  const uint32_t cluster = is_new ? 0x2a0 - kStride * place.cga_size : 0x144;
+  for (uint32_t axis = 0; axis < 3; ++axis) {
+    if (at == grid + 4 * axis) return place.grid.at(axis);
+    if (at == cluster + 4 * axis && generation != Generation::kAmpere) {
+      return place.cluster.at(axis);
+    }
+  }
+  ADD_FAILURE() << "c[0][" << std::hex << at << "]";
+  return 0;
+}
+
 // The few forms that selection code consists of, from nvdisasm's output; ends the test at others.
-uint32_t ResultOf(const std::vector<Instruction>& code, const Place& place) {
+uint32_t ResultOf(const std::vector<Instruction>& code, Generation generation, const Place& place) {
   std::array<uint32_t, 256> r{};
   std::array<bool, 8> p{};
   p[7] = true;
@@ -36,19 +55,29 @@ uint32_t ResultOf(const std::vector<Instruction>& code, const Place& place) {
         r[d] = number == 0x43 ? place.sm : place.cta.at(number - 0x25);
         break;
       }
-      case 0xb82: {  // LDC Rd, c[0][offset]
-        const uint32_t at = i.Bits(38, 16);
-        r[d] = at >= 0x144 ? place.cluster.at((at - 0x144) / 4) : place.grid.at((at - 0xc) / 4);
+      case 0xa02:  // MOV Rd, c[0][offset]
+        r[d] = ConstantOf(generation, i.Bits(38, 16), place);
         break;
-      }
+      case 0xb82:  // LDC Rd, c[0][Ra + offset]
+        r[d] = ConstantOf(generation, a + i.Bits(38, 16), place);
+        break;
+      case 0x802:
+        r[d] = value;
+        break;
+      case 0x805:  // CS2R.32 Rd, SR_CgaSize
+        EXPECT_EQ(i.Bits(72, 8), 0x8au);
+        r[d] = place.cga_size;
+        break;
+      case sass::kOpNop:
+        break;
       case 0x824:
         r[d] = a * value + c;
         break;
       case 0x224:
         r[d] = a * b + c;
         break;
-      case 0x836:
-        r[d] = a + value;
+      case 0x810:
+        r[d] = a + value + c;
         break;
       case 0x819:
         r[d] = std::rotr(a, static_cast<int>(value));
@@ -67,6 +96,7 @@ uint32_t ResultOf(const std::vector<Instruction>& code, const Place& place) {
         break;
       }
       case 0x2ca:
+      case 0x3c2:
         EXPECT_EQ(i.Bits(16, 6), kSelectionResult);
         result = a;
         break;
@@ -95,12 +125,15 @@ void ExpectNoHazard(const std::vector<Instruction>& code) {
     }
     EXPECT_GE(cycle, p_ready[i.guard()]);
     const uint32_t opcode = i.opcode();
-    const bool loads = opcode == 0x919 || opcode == 0xb82;
+    const bool loads = opcode == 0x919 || opcode == 0xb82 || opcode == 0x3c2;
+    const bool reads_nothing = opcode == 0x919 || opcode == 0xa02 || opcode == 0x802 ||
+                               opcode == 0x805 || opcode == 0x807 || opcode == sass::kOpNop;
     const bool compares = opcode == 0x80c || opcode == 0x20c;
     std::vector<uint32_t> sources;
-    if (!loads && opcode != 0x807) sources.push_back(i.Bits(24, 8));
+    if (!reads_nothing) sources.push_back(i.Bits(24, 8));
     if (opcode == 0x224 || opcode == 0x20c) sources.push_back(i.Bits(32, 8));
-    if (opcode == 0x224 || opcode == 0x824 || opcode == 0x819) sources.push_back(i.Bits(64, 8));
+    if (opcode == 0x224 || opcode == 0x824 || opcode == 0x810 || opcode == 0x819)
+      sources.push_back(i.Bits(64, 8));
     for (const uint32_t source : sources) {
       if (source == 255) continue;
       EXPECT_EQ(pending[source], 0) << "R" << source << " is read while it is loaded";
@@ -111,20 +144,32 @@ void ExpectNoHazard(const std::vector<Instruction>& code) {
     }
     if (loads) {
       ASSERT_NE(control.write_barrier, kNone);
-      pending[i.Bits(16, 8)] = static_cast<uint8_t>(control.write_barrier + 1);
+      // A uniform register is nobody's here, but has its scoreboard.
+      if (opcode != 0x3c2) {
+        pending[i.Bits(16, 8)] = static_cast<uint8_t>(control.write_barrier + 1);
+      }
       set_at[control.write_barrier] = cycle + 2;
     } else if (compares) {
       p_ready[i.Bits(81, 3)] = cycle + 13;
-    } else if (opcode != 0x2ca) {
+    } else if (opcode != 0x2ca && opcode != sass::kOpNop) {
       ready[i.Bits(16, 8)] = cycle + 5;
     }
     cycle += control.stall;
   }
 }
 
-TEST(CtaSelection, NoFilterNoCode) { EXPECT_TRUE(SelectionCode({}).empty()); }
+class CtaSelection : public ::testing::TestWithParam<Generation> {};
+std::string NameOf(const ::testing::TestParamInfo<Generation>& of) {
+  return std::array{"ampere", "hopper", "blackwell"}.at(static_cast<size_t>(of.param));
+}
+INSTANTIATE_TEST_SUITE_P(Generations, CtaSelection,
+                         ::testing::Values(Generation::kAmpere, Generation::kHopper,
+                                           Generation::kBlackwell),
+                         NameOf);
 
-TEST(CtaSelection, SaysWhatTheFilterSays) {
+TEST_P(CtaSelection, NoFilterNoCode) { EXPECT_TRUE(SelectionCode({}, GetParam()).empty()); }
+
+TEST_P(CtaSelection, SaysWhatTheFilterSays) {
   std::mt19937 random(11);
   const auto below = [&](uint32_t end) { return static_cast<uint32_t>(random() % end); };
   int passing = 0;
@@ -135,29 +180,31 @@ TEST(CtaSelection, SaysWhatTheFilterSays) {
       const uint32_t first = below(132);
       filter.sms.push_back({first, first + below(20)});
     }
-    const auto code = SelectionCode(filter);
+    const auto code = SelectionCode(filter, GetParam());
     if (code.empty()) continue;
     ExpectNoHazard(code);
     for (int i = 0; i < 20; ++i) {
-      const Size cluster{1 + below(4), 1 + below(2), 1};
+      const bool has_clusters = GetParam() != Generation::kAmpere;
+      const Size cluster = has_clusters ? Size{1 + below(4), 1 + below(2), 1} : Size{1, 1, 1};
       const Size grid{cluster[0] * (1 + below(9)), cluster[1] * (1 + below(5)), 1 + below(3)};
       const Place place{.cta = {below(grid[0]), below(grid[1]), below(grid[2])},
                         .grid = grid,
                         .cluster = cluster,
-                        .sm = below(132)};
+                        .sm = below(132),
+                        .cga_size = below(4)};
       const bool on_sm =
           filter.sms.empty() || std::ranges::any_of(filter.sms, [&](const ring::SmRange& range) {
             return range.first <= place.sm && place.sm <= range.last;
           });
       const bool passes = on_sm && ring::Passes(filter, place.cta, grid, cluster);
       passing += passes ? 1 : 0;
-      ASSERT_EQ(ResultOf(code, place), passes ? 0u : ring::kSinkBit >> 32);
+      ASSERT_EQ(ResultOf(code, GetParam(), place), passes ? 0u : ring::kSinkBit >> 32);
     }
   }
   EXPECT_GT(passing, 1000);
 }
 
-TEST(CtaSelection, MultiplesWithoutADivision) {
+TEST(CtaSelectionDivisor, MultiplesWithoutADivision) {
   std::mt19937 random(3);
   const auto is_multiple = [](uint32_t n, const Divisor& divisor) {
     return std::rotr(n * divisor.inverse, static_cast<int>(divisor.shift)) <= divisor.most;

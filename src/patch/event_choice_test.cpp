@@ -59,7 +59,7 @@ const FunctionReport& Named(const ImageReport& report, const std::string& name) 
 std::map<uint64_t, std::vector<size_t>> WordsOfSites(const Code& code) {
   std::map<uint64_t, std::vector<size_t>> words;
   const uint64_t entry[] = {0};
-  for (const Site& site : FindSites(code, entry).all) {
+  for (const Site& site : FindSites(code, entry, sass::Generation::kHopper).all) {
     std::vector<size_t>& of_site = words[uint64_t{site.advance} * sass::kInstructionBytes];
     for (size_t i = std::min(site.address, site.compare); i <= site.advance; ++i) {
       of_site.push_back(i);
@@ -351,7 +351,7 @@ TEST(EventChoices, WhatNobodyWantsIsNotRefused) {
   Code code = CodeOf(image, "plain");
   const auto padding = std::ranges::find(code, uint32_t{sass::kOpNop}, &Instruction::opcode);
   ASSERT_NE(padding, code.end());
-  *padding = sass::R2ur(0, 0, {.stall = 13});
+  *padding = sass::R2ur(sass::Generation::kHopper, 0, 0, {.stall = 13});
   const auto bytes = std::as_bytes(std::span(code));
   ASSERT_TRUE(image.SetSectionData(SectionOf(image, "plain"), Bytes(bytes.begin(), bytes.end())));
   EXPECT_NE(Named(Patch(image, All()).report, "plain").refusal, "");

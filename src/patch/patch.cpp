@@ -286,6 +286,7 @@ Result<Patched> PatchImage(const cubin::Image& image, const Options& options) {
         return Fail(ErrorKind::kSystem, "more than {} kernels in one process", ring::kMaxKernels);
       }
       entry = EntryOptions{.layout = options.layout,
+                           .generation = section.generation,
                            .kernel = function.number,
                            .constant_offset = *constant,
                            .reads_cta_yz = section.reads_cta_yz,

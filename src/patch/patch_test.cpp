@@ -1,6 +1,7 @@
 // From a compiled cubin to a patched one: what changed, and above all what did not.
 #include "patch/patch.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,6 +20,8 @@
 
 namespace iket::patch {
 namespace {
+
+constexpr sass::Generation kHopper = sass::Generation::kHopper;
 
 using cubin::Image;
 using cubin::testing::Bytes;
@@ -106,20 +109,38 @@ class PatchedCubin : public ::testing::TestWithParam<Case> {
     }
   }
 
+  sass::Generation generation() const {
+    return sass::GenerationOf(static_cast<uint32_t>(old_.sm())).value();
+  }
+  size_t TargetOf(const Code& code, size_t i) const {
+    return static_cast<size_t>(sass::RelativeTarget(code[i], i * kInstructionBytes, generation())) /
+           kInstructionBytes;
+  }
+
   const Image old_ = Load(GetParam().file);
   const Patched patched_ = PatchOrDie(old_);
   const Image new_ = Parse(patched_.image.value());
 };
 
-INSTANTIATE_TEST_SUITE_P(Cubins, PatchedCubin,
-                         ::testing::Values(Case{kPlain, 3, 0, {"plain"}},
-                                           Case{"payloads.sm_90a.cubin", 6, 4, {"payloads"}},
-                                           Case{"exits.sm_90a.cubin", 4, 1, {"exits"}},
-                                           Case{"stores.sm_90a.cubin", 1, 1, {"stores"}},
-                                           Case{kCalls, 3, 0, {"calls", "calls_unmarked"}}),
-                         [](const auto& of) {
-                           return of.param.file.substr(0, of.param.file.find('.'));
-                         });
+std::vector<Case> Cases() {
+  std::vector<Case> cases;
+  for (const char* const arch : {"sm_80", "sm_90a", "sm_100a", "sm_120"}) {
+    const auto file = [arch](const char* source, const char* suffix = ".cubin") {
+      return fmt::format("{}.{}{}", source, arch, suffix);
+    };
+    cases.push_back({file("plain"), 3, 0, {"plain"}});
+    cases.push_back({file("payloads"), 6, 4, {"payloads"}});
+    cases.push_back({file("exits"), 4, 1, {"exits"}});
+    cases.push_back({file("stores"), 1, 1, {"stores"}});
+    cases.push_back({file("calls", ".linked.cubin"), 3, 0, {"calls", "calls_unmarked"}});
+  }
+  return cases;
+}
+INSTANTIATE_TEST_SUITE_P(Cubins, PatchedCubin, ::testing::ValuesIn(Cases()), [](const auto& of) {
+  std::string name = of.param.file.substr(0, of.param.file.rfind('.'));
+  std::ranges::replace(name, '.', '_');
+  return name;
+});
 
 TEST_P(PatchedCubin, ReportsWhatTheSourceSays) {
   size_t sites = 0, with_payload = 0;
@@ -137,7 +158,7 @@ TEST_P(PatchedCubin, ReportsWhatTheSourceSays) {
   EXPECT_EQ(kernels, GetParam().kernels);
   EXPECT_EQ(numbers.size(), kernels.size());
   EXPECT_EQ(*numbers.begin(), TestOptions().first_kernel);
-  EXPECT_EQ(patched_.report.arch, "sm_90a");
+  EXPECT_NE(GetParam().file.find(patched_.report.arch), std::string::npos);
   EXPECT_TRUE(patched_.report.problems.empty());
 }
 
@@ -194,13 +215,14 @@ TEST_P(PatchedCubin, OtherSectionsKeepTheirBytes) {
 }
 
 TEST_P(PatchedCubin, CompiledInstructionsOutsideOfMarksAreUnchanged) {
-  ForEachPatchedSection([](const Code& before, const Code& after, uint32_t, bool is_kernel) {
+  ForEachPatchedSection([this](const Code& before, const Code& after, uint32_t, bool is_kernel) {
     const std::vector<bool> marks = MarkWords(before);
     for (size_t i = is_kernel ? 1 : 0; i < before.size(); ++i) {
       if (marks[i]) continue;
       // Behind the last EXIT stands padding only, where its stub may lie.
       if (before[i].opcode() == sass::kOpExit) {
-        if (before[i].is_unguarded() && before[i + 1].low == sass::Bra(0, 0, {}).low) break;
+        if (before[i].is_unguarded() && before[i + 1].low == sass::Bra(generation(), 0, 0, {}).low)
+          break;
         continue;
       }
       Instruction expected = before[i];
@@ -217,25 +239,21 @@ TEST_P(PatchedCubin, CompiledInstructionsOutsideOfMarksAreUnchanged) {
 
 // Whatever reads an exit stub's registers without a scoreboard might read what the stub wrote.
 TEST_P(PatchedCubin, ExitStubsClobberNothingThatIsStillRead) {
-  ForEachPatchedSection([](const Code& before, const Code& after, uint32_t, bool) {
+  ForEachPatchedSection([this](const Code& before, const Code& after, uint32_t, bool) {
     sass::RegisterSet clobbered;
     for (size_t i = 0; i < before.size(); ++i) {
       if (before[i].opcode() != sass::kOpExit) continue;
-      const size_t stub =
-          after[i].opcode() != sass::kOpBra
-              ? i
-              : static_cast<size_t>(sass::RelativeTarget(after[i], i * kInstructionBytes)) /
-                    kInstructionBytes;
+      const size_t stub = after[i].opcode() != sass::kOpBra ? i : TargetOf(after, i);
       for (uint32_t r = after[stub + 1].Bits(16, 8) & ~3u, end = r + 4; r < end; ++r) {
         clobbered.set(r);
       }
     }
     for (size_t i = 0; i < before.size(); ++i) {
       if (before[i].opcode() == sass::kOpExit && before[i].is_unguarded() &&
-          before[i + 1].low == sass::Bra(0, 0, {}).low) {
+          before[i + 1].low == sass::Bra(generation(), 0, 0, {}).low) {
         break;  // the rest is the stub
       }
-      EXPECT_TRUE((sass::UnguardedSources(after[i]) & clobbered).none())
+      EXPECT_TRUE((sass::UnguardedSources(after[i], generation()) & clobbered).none())
           << "at " << i * kInstructionBytes;
     }
   });
@@ -245,7 +263,7 @@ TEST_P(PatchedCubin, ExitStubsClobberNothingThatIsStillRead) {
 // the elected one.
 TEST_P(PatchedCubin, MarksStoreToTheRing) {
   size_t seen = 0;
-  ForEachPatchedSection([&seen](const Code& before, const Code& after, uint32_t, bool) {
+  ForEachPatchedSection([this, &seen](const Code& before, const Code& after, uint32_t, bool) {
     for (size_t i = 0; i < before.size(); ++i) {
       EXPECT_EQ(SlotMask(after[i]), 0u) << "at " << i * kInstructionBytes;
       if (!IsStore(before[i])) continue;
@@ -262,10 +280,15 @@ TEST_P(PatchedCubin, MarksStoreToTheRing) {
         continue;
       }
       EXPECT_EQ(after[i].guard(), before[i].guard());
-      EXPECT_FALSE(after[i].guard_negated());
+      const bool beside = generation() == sass::Generation::kAmpere;
+      EXPECT_EQ(after[i].guard_negated(), beside);
+      const uint32_t elects = beside ? sass::kOpBra : sass::kOpElect;
       size_t elect = i;
-      while (elect > 0 && after[elect].opcode() != sass::kOpElect) --elect;
-      EXPECT_EQ(after[elect].Bits(81, 3), after[i].guard());
+      while (elect > 0 && after[elect].opcode() != elects) --elect;
+      // Beside the code its third instruction makes the predicate.
+      const size_t maker = beside ? TargetOf(after, elect) + 2 : elect;
+      ASSERT_LT(maker, after.size());
+      EXPECT_EQ(after[maker].Bits(81, 3), after[i].guard());
     }
     for (const Instruction& added : std::span(after).subspan(before.size())) {
       EXPECT_EQ(SlotMask(added), 0u);
@@ -280,12 +303,12 @@ TEST_P(PatchedCubin, WarpsWriteARecordAMark) {
   const uint32_t ring = testing::Warp::kSm * 64 + testing::Warp::kSlot / 256;
   const uint32_t rings = ring * (32u << 10);
   const auto header = static_cast<int32_t>(ring * 256) - (8 << 20);
-  ForEachPatchedSection([=](const Code& before, const Code& after, uint32_t, bool is_kernel) {
+  ForEachPatchedSection([=, this](const Code& before, const Code& after, uint32_t, bool is_kernel) {
     if (!is_kernel) return;
     for (uint32_t path = 0; path < 64; ++path) {
       SCOPED_TRACE(path);
       const auto takes = [path](uint32_t n) { return (path >> n % 6 & 1) != 0; };
-      testing::Warp compiled, patched;
+      testing::Warp compiled(generation()), patched(generation());
       compiled.Walk(before, takes);
       patched.Walk(after, takes);
       EXPECT_EQ(patched.exited, compiled.exited);
@@ -315,9 +338,10 @@ TEST_P(PatchedCubin, KernelsBeginWithTheEntryCode) {
     const Code before = CodeOf(old_, section);
     const Code after = CodeOf(new_, section);
     ASSERT_TRUE(sass::HasRelativeTarget(after[0]));
-    const auto entry = static_cast<size_t>(sass::RelativeTarget(after[0], 0)) / kInstructionBytes;
+    const auto entry = TargetOf(after, 0);
     ASSERT_GE(entry, before.size());
     Code expected = EntryCode({.layout = TestLayout(),
+                               .generation = generation(),
                                .kernel = function.number,
                                .constant_offset = constant,
                                .reads_cta_yz = function.reads_cta_yz});
@@ -326,24 +350,23 @@ TEST_P(PatchedCubin, KernelsBeginWithTheEntryCode) {
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(), after.begin() + entry));
     const size_t back = entry + expected.size();
     EXPECT_EQ(after[back].opcode(), sass::kOpBra);
-    EXPECT_EQ(sass::RelativeTarget(after[back], back * kInstructionBytes), kInstructionBytes);
+    EXPECT_EQ(TargetOf(after, back), 1u);
   }
 }
 
 TEST_P(PatchedCubin, EveryExitRunsItsStub) {
-  ForEachPatchedSection([](const Code& before, const Code& after, uint32_t, bool) {
+  ForEachPatchedSection([this](const Code& before, const Code& after, uint32_t, bool) {
     for (size_t i = 0; i < before.size(); ++i) {
       if (before[i].opcode() != sass::kOpExit) continue;
       size_t stub = i;
       if (after[i].opcode() == sass::kOpBra) {
         EXPECT_EQ(after[i].low & 0xf000, before[i].low & 0xf000) << "another guard";
         EXPECT_EQ(after[i].Bits(87, 4), before[i].Bits(87, 4)) << "another source predicate";
-        stub = static_cast<size_t>(sass::RelativeTarget(after[i], i * kInstructionBytes)) /
-               kInstructionBytes;
+        stub = TargetOf(after, i);
         ASSERT_GE(stub, before.size());
       }
       const auto first_register = static_cast<uint8_t>(after[stub + 1].Bits(16, 8) & ~3u);
-      const Code expected = ExitCode(TestLayout(), first_register);
+      const Code expected = ExitCode(TestLayout(), generation(), first_register);
       ASSERT_LT(stub + expected.size(), after.size());
       EXPECT_TRUE(std::equal(expected.begin(), expected.end(), after.begin() + stub));
       EXPECT_EQ(after[stub + expected.size()].opcode(), sass::kOpExit);
@@ -454,8 +477,16 @@ std::string RefusalWithoutImage(const Image& image, const std::string& name) {
 }
 
 TEST(Refused, OtherArchitectures) {
-  EXPECT_EQ(RefusalWithoutImage(Load("plain.sm_80.cubin"), "plain"),
-            "code for sm_80: this version traces sm_90 only; build with -arch=sm_90a, or add it");
+  const auto for_sm = [](uint8_t sm) {
+    auto bytes = cubin::testing::ReadFile(IKET_SOURCE_DIR "/tests/data/patch/plain.sm_80.cubin");
+    constexpr size_t kArch = 49;  // the second byte of e_flags
+    bytes[kArch] = static_cast<std::byte>(sm);
+    return Parse(std::move(bytes));
+  };
+  EXPECT_EQ(RefusalWithoutImage(for_sm(75), "plain"),
+            "code for sm_75: this version traces sm_80 and later");
+  EXPECT_EQ(RefusalWithoutImage(for_sm(99), "plain"),
+            "code for sm_99: this version traces GPUs up to sm_121");
 }
 
 TEST(Refused, CodeThatPtxasDidNotOptimise) {
@@ -502,8 +533,9 @@ TEST(Refused, GuardedSlots) {
 }
 
 TEST(Refused, BranchesToTheFirstInstruction) {
-  const Image image = EditedPlain([](auto& i) { return i.opcode() == sass::kOpNop; },
-                                  [](Instruction& i) { i = sass::Bra(0x200, 0, {.stall = 5}); });
+  const Image image =
+      EditedPlain([](auto& i) { return i.opcode() == sass::kOpNop; },
+                  [](Instruction& i) { i = sass::Bra(kHopper, 0x200, 0, {.stall = 5}); });
   EXPECT_EQ(RefusalWithoutImage(image, "plain"),
             "a branch at 0x200 goes back to its first instruction");
 }
@@ -521,7 +553,7 @@ TEST(Refused, SharedFunctionsThatARefusedKernelCanReach) {
   Image image = Load(kCalls);
   const uint32_t refused = SectionOf(image, "calls_unmarked");
   Code code = CodeOf(image, refused);
-  code[1] = sass::R2ur(0, 0, {.stall = 13});
+  code[1] = sass::R2ur(kHopper, 0, 0, {.stall = 13});
   SetCode(image, refused, code);
 
   const Patched patched = PatchOrDie(image);

@@ -86,7 +86,7 @@ class CallFinder {
     for (size_t i = 0; i < code.size(); ++i) {
       if (!MayCallOrJump(code[i])) continue;
       calls_pointer |= CallsPointer(code[i]);
-      calls_unknown |= NeedsRelocation(code[i], i, code.size()) &&
+      calls_unknown |= NeedsRelocation(code[i], i, code.size(), sections_[node].generation) &&
                        !(i < has_target_[node].size() && has_target_[node][i]);
     }
     if (calls_pointer) graph_.Add(node, pointers_);

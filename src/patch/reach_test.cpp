@@ -237,7 +237,7 @@ TEST(PatchImage, PatchesWhatOnlyKernelsWithATrampolineReach) {
 void BreakRingState(Image& image, const std::string& function) {
   const uint32_t section = image.FindSection(".text." + function).value();
   auto code = DecodeCode(image.sections()[section].data).value();
-  code.back() = sass::UaddImmediate(1, 1, 16, {.stall = 1});
+  code.back() = sass::UaddImmediate(sass::Generation::kHopper, 1, 1, 16, {.stall = 1});
   const auto bytes = std::as_bytes(std::span(code));
   ASSERT_TRUE(image.SetSectionData(section, {bytes.begin(), bytes.end()}));
 }

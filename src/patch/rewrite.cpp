@@ -12,20 +12,23 @@ using sass::Instruction;
 using sass::kInstructionBytes;
 
 constexpr uint32_t kSectionAlignment = 128 / kInstructionBytes;  // instructions
-constexpr Instruction kSelfBranch = sass::Bra(0, 0, {.stall = 1});
 // A branch takes at least this long until its target issues.
-constexpr uint32_t kBranchCycles = 5;
+constexpr uint8_t kBranchCycles = 5;
 // Scoreboard of stores whose operands an exit stub must not clobber too early. That code which was
 // compiled may wait for the same one makes it wait longer and nothing else.
 constexpr uint8_t kExitBarrier = 5;
+// Of the code that elects a lane; as above.
+constexpr uint8_t kElectBarrier = 5;
 // From an instruction that makes a predicate to one that it guards; no other distance is longer.
-constexpr uint32_t kCompareToGuard = 13;
+constexpr uint8_t kCompareToGuard = 13;
 
 class Rewriter {
  public:
   Rewriter(const CodeSection& section, const ring::Layout& layout)
       : section_(section),
         layout_(layout),
+        generation_(section.generation),
+        self_branch_(sass::Bra(section.generation, 0, 0, {.stall = 1})),
         code_(section.code),
         makes_address_(section.code.size(), false) {}
 
@@ -76,22 +79,55 @@ class Rewriter {
     code_[site.store] = sass::StgEvictFirst(width, sass::kRegisterZero, 0, 0,
                                             static_cast<uint8_t>(old.Bits(32, 8)), old.control())
                             .WithGuard(site.has_payload() ? old.guard() : sass::kPredicateTrue);
+    if (site.has_payload() && ElectsInStub()) {
+      code_[site.store] = code_[site.store].WithNegatedGuard(old.guard());
+    }
+  }
+
+  bool ElectsInStub() const { return generation_ == sass::Generation::kAmpere; }
+
+  // Before sm_90: code beside the function finds out which lanes are not the first, and makes the
+  // address. Its register is the clock's, which it reads again; site.cpp sees to it that nobody has
+  // it by then. UR0 means nothing until it is the address.
+  void ElectBeside(const Site& site) {
+    const Instruction& store = section_.code[site.store];
+    const auto data = static_cast<uint8_t>(store.Bits(32, 8));
+    // From the predicate to the store are 13 cycles, from the address to it 9.
+    constexpr uint8_t kToAddress = kUniformToAddress - kBranchCycles;
+    constexpr uint8_t kToGuard = kCompareToGuard - kBranchCycles - kToAddress - 1;
+    code_[site.address] = sass::Nop(section_.code[site.address].control());
+    Control control = section_.code[site.compare].control();
+    control.stall = kBranchCycles;
+    code_[site.compare] =
+        sass::Bra(generation_, uint64_t{site.compare} * kInstructionBytes, End(), control);
+    code_.push_back(sass::ActiveLanes(0, {.stall = 2}));
+    code_.push_back(sass::S2r(data, sass::SpecialRegister::kLowerLanes,
+                              {.stall = 8, .write_barrier = kElectBarrier}));
+    code_.push_back(
+        sass::TestUniform(store.guard(), data, 0, {.stall = kToGuard, .wait = 1 << kElectBarrier}));
+    code_.push_back(sass::Cs2r32(data, sass::SpecialRegister::kClockLow, {.stall = 1}));
+    code_.push_back(RingSlot(layout_, {.stall = kToAddress}));
+    code_.push_back(sass::Bra(generation_, End(), (uint64_t{site.compare} + 1) * kInstructionBytes,
+                              {.stall = kBranchCycles}));
   }
 
   // The words that make the record's address, elect the lane that stores, and move the cursor on.
   void RewriteSlots(const Site& site) {
     const uint32_t address = AddressOf(site);
-    if (site.has_payload()) {
+    if (site.has_payload() && !ElectsInStub()) {
       const uint32_t elect = address == site.compare ? site.address : site.compare;
-      code_[elect] = sass::Elect(section_.code[site.store].guard(), section_.code[elect].control());
+      code_[elect] = sass::Elect(generation_, section_.code[site.store].guard(),
+                                 section_.code[elect].control());
     }
     Control control =
         WithDistance(address, kUniformToAddress, [&](uint32_t i) { return i == site.store; });
     if (IsCompact(site)) control.stall = CompactStall(site);
     code_[address] = RingSlot(layout_, control);
-    code_[site.advance] =
-        AdvanceSlot(site.bytes, WithDistance(site.advance, kUniformToUniform,
-                                             [this](uint32_t i) { return makes_address_[i]; }));
+    if (site.has_payload() && ElectsInStub()) ElectBeside(site);
+    code_[site.advance] = AdvanceSlot(
+        generation_, site.bytes, WithDistance(site.advance, kUniformToUniform, [this](uint32_t i) {
+          return makes_address_[i];
+        }));
   }
 
   // ptxas often leaves a site in one piece: slot, clock, comparison, the id under the guard, store.
@@ -127,7 +163,7 @@ class Rewriter {
 
   // Where the address of the record is made.
   uint32_t AddressOf(const Site& site) const {
-    return site.has_payload() && !IsCompact(site) ? site.address : site.compare;
+    return site.has_payload() && !IsCompact(site) && !ElectsInStub() ? site.address : site.compare;
   }
 
   // The control of instruction `index` with a stall such that `cycles` pass until the next
@@ -156,8 +192,8 @@ class Rewriter {
     const uint64_t trampoline = End();
     for (const Instruction& instruction : EntryCode(options)) code_.push_back(instruction);
     code_.push_back(section_.code.front());
-    code_.push_back(sass::Bra(End(), kInstructionBytes, {.stall = 5}));
-    code_.front() = sass::Bra(0, trampoline, {.stall = 5});
+    code_.push_back(sass::Bra(generation_, End(), kInstructionBytes, {.stall = 5}));
+    code_.front() = sass::Bra(generation_, 0, trampoline, {.stall = 5});
   }
 
   // True if nothing but padding follows: then the stub can stand in place of the EXIT.
@@ -167,42 +203,45 @@ class Rewriter {
     };
     const auto& code = section_.code;
     return code[exit].is_unguarded() && exit + 1 < code.size() &&
-           code[exit + 1].low == kSelfBranch.low &&
+           code[exit + 1].low == self_branch_.low &&
            std::all_of(code.begin() + exit + 2, code.end(), is_padding);
   }
 
   void RewriteExit(uint32_t exit) {
     const Instruction old = section_.code[exit];
-    std::vector<Instruction> stub = ExitCode(layout_, section_.exit_registers);
+    std::vector<Instruction> stub = ExitCode(layout_, generation_, section_.exit_registers);
     const size_t room = section_.code.size() - exit;
     if (IsLast(exit) && stub.size() + 2 <= room) {
       uint32_t at = exit;
       for (const Instruction& instruction : stub) code_[at++] = instruction;
       exit_offsets_.push_back(at * kInstructionBytes);
       code_[at++] = old;
-      code_[at++] = kSelfBranch;
+      code_[at++] = self_branch_;
       return;
     }
     // The branch takes the guard and the source predicate, the stub ends in the same exit
     // unguarded: whoever arrives there has met them.
     constexpr uint64_t kSourcePredicate = uint64_t{0xf} << (87 - 64);
     Instruction branch =
-        sass::Bra(uint64_t{exit} * kInstructionBytes, End(), {.stall = 5}).WithGuardOf(old);
+        sass::Bra(generation_, uint64_t{exit} * kInstructionBytes, End(), {.stall = 5})
+            .WithGuardOf(old);
     branch.high = (branch.high & ~kSourcePredicate) | (old.high & kSourcePredicate);
     Control control = old.control();
     control.stall = std::max<uint8_t>(control.stall, 5);
     code_[exit] = branch.WithControl(control);
     for (const Instruction& instruction : stub) code_.push_back(instruction);
     exit_offsets_.push_back(static_cast<uint32_t>(End()));
-    Instruction last = old.WithGuardOf(kSelfBranch);
+    Instruction last = old.WithGuardOf(self_branch_);
     last.high |= uint64_t{7} << (87 - 64);
     last.high &= ~(uint64_t{1} << (90 - 64));
     code_.push_back(last.WithControl({.stall = 5}));
-    code_.push_back(kSelfBranch);
+    code_.push_back(self_branch_);
   }
 
   const CodeSection& section_;
   const ring::Layout& layout_;
+  const sass::Generation generation_;
+  const Instruction self_branch_;
   std::vector<Instruction> code_;
   std::vector<bool> makes_address_;  // by instruction of the section
   std::vector<uint32_t> exit_offsets_;

@@ -10,6 +10,8 @@
 namespace iket::patch {
 namespace {
 
+constexpr sass::Generation kHopper = sass::Generation::kHopper;
+
 using sass::Instruction;
 using Code = std::vector<Instruction>;
 
@@ -32,11 +34,12 @@ const Code kWideMark = {kAddress, kWideClock, kWideCompare, kWideId, kWideStore,
 
 ring::Layout TestLayout() { return ring::MakeLayout(32 << 10, 132).value(); }
 
-CodeSection SectionOf(Code code) {
+CodeSection SectionOf(Code code, sass::Generation generation = kHopper) {
   CodeSection section;
+  section.generation = generation;
   section.functions.push_back({.name = "kernel", .is_kernel = true});
   const uint64_t entries[] = {0};
-  section.sites = FindSites(code, entries);
+  section.sites = FindSites(code, entries, generation);
   EXPECT_TRUE(section.sites.problems.empty());
   for (uint32_t i = 0; i < code.size(); ++i) {
     if (code[i].opcode() == sass::kOpExit) section.exits.push_back(i);
@@ -75,11 +78,11 @@ Code TightMarks(uint32_t between, uint32_t stall) {
   mark(kWideMark);
   mark(kMark);
   const uint64_t branch = code.size() * sass::kInstructionBytes;
-  code.push_back(sass::Bra(branch, branch + sass::kInstructionBytes, {.stall = 1}));
+  code.push_back(sass::Bra(kHopper, branch, branch + sass::kInstructionBytes, {.stall = 1}));
   mark(kMark);
   for (Instruction& instruction : code) Stall(instruction, stall);
   code.push_back(kExit);
-  code.push_back(sass::Bra(0, 0, {.stall = 1}));
+  code.push_back(sass::Bra(kHopper, 0, 0, {.stall = 1}));
   return code;
 }
 
@@ -113,20 +116,58 @@ TEST(Rewrite, StoresAPlainMarkFromEveryLane) {
   EXPECT_EQ(after[3].low, kId.WithGuard(sass::kPredicateTrue).low);
   EXPECT_EQ(after[4],
             sass::StgEvictFirst(sass::Width::k64, sass::kRegisterZero, 0, 0, 2, kStore.control()));
-  EXPECT_EQ(after[5].low, AdvanceSlot(16, {}).low);
+  EXPECT_EQ(after[5].low, AdvanceSlot(kHopper, 16, {}).low);
 }
 
 // In one piece, the lane is elected before the clock is read.
 TEST(Rewrite, StoresAPayloadFromTheFirstLane) {
   const Code after = RewriteKernel(SectionOf(Kernel(kWideMark))).code;
-  EXPECT_EQ(after[1].low, sass::Elect(0, {}).low);
+  EXPECT_EQ(after[1].low, sass::Elect(kHopper, 0, {}).low);
   EXPECT_EQ(after[2], kWideClock);
   EXPECT_EQ(after[3].low, RingSlot(TestLayout(), {}).low);
   EXPECT_EQ(after[4].low, kWideId.WithGuard(sass::kPredicateTrue).low);
   EXPECT_EQ(
       after[5].low,
       sass::StgEvictFirst(sass::Width::k128, sass::kRegisterZero, 0, 0, 4, {}).WithGuard(0).low);
-  EXPECT_EQ(after[6].low, AdvanceSlot(16, {}).low);
+  EXPECT_EQ(after[6].low, AdvanceSlot(kHopper, 16, {}).low);
+}
+
+// Before sm_90 nothing elects a lane in one word: code beside the function does, with the clock's
+// register, which it reads again.
+TEST(Rewrite, ElectsBesideTheCodeBeforeSm90) {
+  Code words = kWideMark;
+  sass::Control control = words[2].control();
+  control.wait = 1 << 3;  // for the payload
+  words[2] = words[2].WithControl(control);
+  const auto generation = sass::Generation::kAmpere;
+  const CodeSection section = SectionOf(Kernel(words), generation);
+  const size_t old_size = section.code.size();
+  const Code after = RewriteKernel(section).code;
+  EXPECT_EQ(after[1].low, sass::Nop({}).low);
+  EXPECT_EQ(after[2], words[1]);
+  ASSERT_TRUE(sass::HasRelativeTarget(after[3]));
+  EXPECT_EQ(after[3].control().wait, 1 << 3);
+  EXPECT_EQ(after[5].low, sass::StgEvictFirst(sass::Width::k128, sass::kRegisterZero, 0, 0, 4, {})
+                              .WithNegatedGuard(0)
+                              .low);
+  const auto target = [&](size_t i) {
+    return static_cast<size_t>(
+               sass::RelativeTarget(after[i], i * sass::kInstructionBytes, generation)) /
+           sass::kInstructionBytes;
+  };
+  const size_t stub = target(3);
+  ASSERT_GE(stub, old_size);
+  EXPECT_EQ(after[stub].low, sass::ActiveLanes(0, {}).low);
+  EXPECT_EQ(after[stub + 1].low, sass::S2r(4, sass::SpecialRegister::kLowerLanes, {}).low);
+  EXPECT_EQ(after[stub + 2].low, sass::TestUniform(0, 4, 0, {}).low);
+  EXPECT_NE(after[stub + 2].control().wait & 1 << after[stub + 1].control().write_barrier, 0);
+  EXPECT_EQ(after[stub + 3].low, sass::Cs2r32(4, sass::SpecialRegister::kClockLow, {}).low);
+  EXPECT_EQ(after[stub + 4].low, RingSlot(TestLayout(), {}).low);
+  EXPECT_EQ(target(stub + 5), 4u);
+  uint32_t cycles = 0;
+  for (size_t i = stub + 2; i < stub + 6; ++i) cycles += after[i].control().stall;
+  EXPECT_GE(cycles, 13u) << "from the predicate to what it guards";
+  EXPECT_GE(after[stub + 4].control().stall + after[stub + 5].control().stall, 9u);
 }
 
 // With other code inside, somebody there may still need the predicate: it is elected where it was
@@ -136,7 +177,7 @@ TEST(Rewrite, ElectsWhereTheComparisonWasIfOtherCodeIsBetween) {
   words.insert(words.begin() + 2, sass::Nop({.stall = 1}));
   const Code after = RewriteKernel(SectionOf(Kernel(words))).code;
   EXPECT_EQ(after[1].low, RingSlot(TestLayout(), {}).low);
-  EXPECT_EQ(after[4].low, sass::Elect(0, {}).low);
+  EXPECT_EQ(after[4].low, sass::Elect(kHopper, 0, {}).low);
   EXPECT_EQ(after[4].control(), kWideCompare.control());
 }
 

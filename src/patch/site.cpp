@@ -45,8 +45,9 @@ bool ReadsClock(const Instruction& instruction) {
 // Walks through the block of one advance slot and collects what belongs to it.
 class SiteFinder {
  public:
-  SiteFinder(std::span<const Instruction> code, const std::vector<bool>& starts)
-      : code_(code), starts_(starts) {}
+  SiteFinder(std::span<const Instruction> code, const std::vector<bool>& starts,
+             sass::Generation generation)
+      : code_(code), starts_(starts), generation_(generation) {}
 
   // Empty reason: `site` is whole.
   std::string Find(uint32_t advance, Site& site) const {
@@ -82,6 +83,7 @@ class SiteFinder {
                                 : "its address slot is missing";
     }
     std::string problem = FindCompare(first, site);
+    if (problem.empty()) problem = CannotElect(site);
     if (problem.empty()) site.event = EventOf(site);
     return problem;
   }
@@ -146,7 +148,7 @@ class SiteFinder {
     if (!ComparesClock(first, site)) {
       return "its store is guarded by something else than its clock";
     }
-    if (!compare.is_unguarded() || !sass::IsSimpleIsetp(compare)) {
+    if (!compare.is_unguarded() || !sass::IsSimpleIsetp(compare, generation_)) {
       return "the comparison that guards its store depends on more than its clock";
     }
     for (uint32_t i = site.compare + 1; i < site.store; ++i) {
@@ -157,14 +159,34 @@ class SiteFinder {
     return {};
   }
 
+  // Before sm_90 no instruction elects a lane. The code that does stands in for the comparison, and
+  // needs a register: the one with the clock, which it reads again. So nobody may have it by then.
+  std::string CannotElect(const Site& site) const {
+    if (generation_ != sass::Generation::kAmpere || !site.has_payload()) return {};
+    const uint32_t data = StoreData(code_[site.store]);
+    for (uint32_t i = site.compare; i-- > site.address;) {
+      const Instruction& instruction = code_[i];
+      if (ReadsClock(instruction) && instruction.is_unguarded() &&
+          instruction.Bits(16, 8) == data && instruction.Bits(80, 1) == 0) {
+        return {};
+      }
+      if (sass::MayReadRegister(instruction, data) || sass::MayWriteRegister(instruction, data)) {
+        break;
+      }
+    }
+    return "its clock is in use before it is stored, which marks with a payload cannot have before "
+           "sm_90";
+  }
+
   std::span<const Instruction> code_;
   const std::vector<bool>& starts_;
+  sass::Generation generation_;
 };
 
 }  // namespace
 
-std::vector<bool> BlockStarts(std::span<const Instruction> code,
-                              std::span<const uint64_t> entries) {
+std::vector<bool> BlockStarts(std::span<const Instruction> code, std::span<const uint64_t> entries,
+                              sass::Generation generation) {
   std::vector<bool> starts(code.size() + 1, false);
   starts[0] = true;
   for (uint64_t entry : entries) {
@@ -174,7 +196,7 @@ std::vector<bool> BlockStarts(std::span<const Instruction> code,
   for (size_t i = 0; i < code.size(); ++i) {
     if (sass::EndsBasicBlock(code[i])) starts[i + 1] = true;
     if (!sass::HasRelativeTarget(code[i])) continue;
-    const int64_t target = sass::RelativeTarget(code[i], i * sass::kInstructionBytes);
+    const int64_t target = sass::RelativeTarget(code[i], i * sass::kInstructionBytes, generation);
     if (target >= 0 && target / sass::kInstructionBytes < static_cast<int64_t>(code.size())) {
       starts[static_cast<size_t>(target) / sass::kInstructionBytes] = true;
     }
@@ -182,10 +204,11 @@ std::vector<bool> BlockStarts(std::span<const Instruction> code,
   return starts;
 }
 
-Sites FindSites(std::span<const Instruction> code, std::span<const uint64_t> entries) {
+Sites FindSites(std::span<const Instruction> code, std::span<const uint64_t> entries,
+                sass::Generation generation) {
   Sites sites;
-  const std::vector<bool> starts = BlockStarts(code, entries);
-  const SiteFinder finder(code, starts);
+  const std::vector<bool> starts = BlockStarts(code, entries, generation);
+  const SiteFinder finder(code, starts, generation);
   uint32_t address_slots = 0, paired = 0;
   for (uint32_t i = 0; i < code.size(); ++i) {
     if (IsSlot(code[i], kAddressSlot)) ++address_slots;

@@ -56,10 +56,11 @@ struct Sites {
 // Finds the sites of one code section. `entries` are byte offsets at which functions begin. A
 // function with any problem must not be patched: a slot that is left over would store without
 // advancing.
-Sites FindSites(std::span<const sass::Instruction> code, std::span<const uint64_t> entries);
+Sites FindSites(std::span<const sass::Instruction> code, std::span<const uint64_t> entries,
+                sass::Generation generation);
 
 // True where a basic block begins, by instruction.
 std::vector<bool> BlockStarts(std::span<const sass::Instruction> code,
-                              std::span<const uint64_t> entries);
+                              std::span<const uint64_t> entries, sass::Generation generation);
 
 }  // namespace iket::patch

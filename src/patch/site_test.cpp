@@ -11,6 +11,8 @@
 namespace iket::patch {
 namespace {
 
+constexpr sass::Generation kHopper = sass::Generation::kHopper;
+
 using sass::Instruction;
 using Code = std::vector<Instruction>;
 
@@ -55,7 +57,7 @@ Code Without(Code mark, size_t at) {
   return mark;
 }
 
-Sites Find(const Code& code) { return FindSites(code, kEntry); }
+Sites Find(const Code& code) { return FindSites(code, kEntry, kHopper); }
 
 // The one site of `code`; fails the test if there is not exactly one.
 Site OnlySite(const Code& code) {
@@ -174,7 +176,7 @@ TEST(FindSites, SaysWhenTheEventDoesNotShow) {
   EXPECT_EQ(OnlySite(With(kMark, 2, {0x378ed35604038424, 0x000fe200078e00ff})).event, kNobody);
   // Made in another block.
   const Instruction always = kId.WithGuard(sass::kPredicateTrue);
-  const Instruction branch = sass::Bra(16, 32, kPlain);
+  const Instruction branch = sass::Bra(kHopper, 16, 32, kPlain);
   EXPECT_EQ(OnlySite({always, branch, kClock, kCompare, kStore, kAdvance, kExit}).event, kNobody);
 }
 
@@ -244,7 +246,7 @@ TEST(FindSites, RefusesRecordsOfAnotherSize) {
 // A lane that jumps into the middle of a site would move the cursor without having stored.
 TEST(FindSites, RefusesSitesThatSomebodyCanJumpInto) {
   const auto branch_to = [](uint64_t target) {
-    return Guarded(sass::Bra(0, target * sass::kInstructionBytes, {.stall = 5}));
+    return Guarded(sass::Bra(kHopper, 0, target * sass::kInstructionBytes, {.stall = 5}));
   };
   EXPECT_EQ(OnlySite(Join({{branch_to(1)}, kMark, {kExit}})).store, 4u);
   // At the comparison a clock that was read elsewhere may come in.
@@ -256,21 +258,21 @@ TEST(FindSites, RefusesSitesThatSomebodyCanJumpInto) {
 
 TEST(FindSites, StaysInsideAFunction) {
   const uint64_t second_function[] = {0, 2 * sass::kInstructionBytes};
-  EXPECT_EQ(FindSites(Join({kMark, {kExit}}), second_function).problems.size(), 1u);
+  EXPECT_EQ(FindSites(Join({kMark, {kExit}}), second_function, kHopper).problems.size(), 1u);
 }
 
 TEST(BlockStarts, BeginBehindControlFlowAndAtItsTargets) {
-  const Code code = {kOther, sass::Bra(16, 64, {.stall = 5}), kOther, kOther, kOther, kExit,
-                     kOther};
-  const std::vector<bool> starts = BlockStarts(code, kEntry);
+  const Code code = {
+      kOther, sass::Bra(kHopper, 16, 64, {.stall = 5}), kOther, kOther, kOther, kExit, kOther};
+  const std::vector<bool> starts = BlockStarts(code, kEntry, kHopper);
   EXPECT_EQ(starts, (std::vector<bool>{true, false, true, false, true, false, true, false}));
 }
 
 TEST(BlockStarts, IgnoresTargetsOutsideOfTheSection) {
   const uint64_t entries[] = {0, uint64_t{1} << 40};
   for (const uint64_t target : {uint64_t{1} << 20, uint64_t{1} << 33, uint64_t{0} - 4096}) {
-    const Code code = {sass::Bra(0, target, {.stall = 5}), kOther};
-    EXPECT_EQ(BlockStarts(code, entries).size(), 3u);
+    const Code code = {sass::Bra(kHopper, 0, target, {.stall = 5}), kOther};
+    EXPECT_EQ(BlockStarts(code, entries, kHopper).size(), 3u);
   }
 }
 

@@ -35,7 +35,11 @@ class Warp {
   static constexpr uint32_t kOldCursor = 0x7fe0, kOldEnd = 0x1234567;
   static constexpr uint32_t kClock = 0xc10c, kTimer = 0x713e;
   static constexpr uint32_t kCta[3] = {1'000'000, 65'000, 64'000};
-  static constexpr uint32_t kPackedTid = 31u << 26 | 1000u << 16 | 1001, kGrid = 4321;
+  static constexpr uint32_t kTid[3] = {1001, 1000, 31};
+  static constexpr uint32_t kPackedTid = kTid[2] << 26 | kTid[1] << 16 | kTid[0], kGrid = 4321;
+
+  explicit Warp(sass::Generation generation = sass::Generation::kHopper)
+      : generation_(generation) {}
 
   // Walks from instruction 0 to an EXIT that is taken, or to what it cannot follow (a call, a
   // return, an indirect branch), or for 200 decisions. `takes(n)` answers whether the n-th guarded
@@ -54,7 +58,8 @@ class Warp {
       }
       const uint32_t base = i.base_opcode();
       if (base == kBra && taken) {
-        at = static_cast<size_t>(sass::RelativeTarget(i, pc)) / sass::kInstructionBytes;
+        at =
+            static_cast<size_t>(sass::RelativeTarget(i, pc, generation_)) / sass::kInstructionBytes;
         cycle_ += std::max<uint32_t>(i.control().stall, 5);
         continue;
       }
@@ -69,7 +74,7 @@ class Warp {
   std::map<int32_t, RingStore> header_stores;  // by offset from the window's base
   std::vector<std::string> hazards;
   std::array<uint32_t, 256> r{};
-  std::array<uint32_t, 64> ur{};
+  std::array<uint32_t, 256> ur{};
   uint32_t slots = 0;  // of the first kind, PMTRIG 0xe1xx
   bool exited = false;
 
@@ -92,6 +97,10 @@ class Warp {
         return kSlot | 0x70000055;  // the other bits are not the slot
       case 0x20:
         return kPackedTid;
+      case 0x21:
+      case 0x22:
+      case 0x23:
+        return kTid[number - 0x21];
       case 0x25:
       case 0x26:
       case 0x27:
@@ -107,7 +116,9 @@ class Warp {
     // The least distances in code of ptxas 13.0.
     constexpr uint32_t kToUniform = 4, kToAddress = 9, kToGeneral = 6, kR2urExtra = 9;
     const uint32_t d = i.Bits(16, 8), a = i.Bits(24, 8), immediate = i.Bits(32, 32);
-    const uint32_t ud = i.Bits(16, 6), ua = i.Bits(24, 6);
+    const uint32_t bits = sass::UniformBits(generation_), zero = sass::UniformZero(generation_);
+    const uint32_t ud = i.Bits(16, bits), ua = i.Bits(24, bits);
+    const bool is_new = generation_ == sass::Generation::kBlackwell;
     const uint32_t ra = a == sass::kRegisterZero ? 0 : r[a];
     switch (i.opcode()) {
       case sass::kOpPmTrig:
@@ -120,13 +131,14 @@ class Warp {
         r[d] = i.Bits(72, 8) == 0x50 ? kClock : kTimer;
         return;
       case sass::kOpLdc:
-        if (i.Bits(38, 16) == 0x30 && i.Bits(54, 5) == 0) r[d] = kGrid;
+      case 0xa02:  // MOV Rd, c[bank][offset]
+        if (i.Bits(38, 16) == (is_new ? 0x140 : 0x30) && i.Bits(54, 5) == 0) r[d] = kGrid;
         return;
       case 0x802:  // MOV Rd, imm
         r[d] = immediate;
         return;
       case 0xc02:  // MOV Rd, URb
-        r[d] = Uniform(immediate & 63, kToGeneral, pc);
+        r[d] = Uniform(immediate & zero, kToGeneral, pc);
         return;
       case 0x812:  // LOP3: & or |, or a predicate of it
         if (d == sass::kRegisterZero) return;
@@ -141,22 +153,26 @@ class Warp {
       case 0x2ca:  // R2UR: 13 cycles until a uniform instruction may read it
         SetUniform(ud, ra, kR2urExtra);
         return;
+      case 0x3c2:  // R2UR before sm_90: its readers wait for its scoreboard
+        SetUniform(ud, ra, 0);
+        return;
       case 0x890:  // UIADD3
         if (ud < 4) SetUniform(ud, Uniform(ua, kToUniform, pc) + immediate, 0);
         return;
       case 0x892:  // ULOP3.LUT (a & imm) | c
         if (ud < 4) {
           const uint32_t masked = Uniform(ua, kToUniform, pc) & immediate;
-          SetUniform(ud, masked | Uniform(i.Bits(64, 6), kToUniform, pc), 0);
+          SetUniform(ud, masked | Uniform(i.Bits(64, bits), kToUniform, pc), 0);
         }
         return;
       case 0x899:  // USHF.L, USHF.R
         if (ud < 4 && ua < 4) SetUniform(ud, Uniform(ua, kToUniform, pc) << immediate, 0);
-        if (ud < 4 && ua == 63) {
-          SetUniform(ud, Uniform(i.Bits(64, 6), kToUniform, pc) >> immediate, 0);
+        if (ud < 4 && ua == zero) {
+          SetUniform(ud, Uniform(i.Bits(64, bits), kToUniform, pc) >> immediate, 0);
         }
         return;
       case 0xab9:  // ULDC.64 of the window's base, whose low word is 0
+      case 0x7ac:  // LDCU.64, from sm_100 on
         if (ud == 0) SetUniform(0, 0, 0);
         return;
       case 0x981:  // LDG of the previous warp's end
@@ -187,6 +203,7 @@ class Warp {
     }
   }
 
+  sass::Generation generation_;
   uint32_t cycle_ = 100;
   std::array<uint32_t, 4> written_{};
 };

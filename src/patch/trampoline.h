@@ -1,8 +1,9 @@
 // trampoline.h: the instructions around a patched kernel: what a warp does when it starts and ends.
 //
-// docs/design/recording.md section 3 says what they must achieve; this file is the sm_90 code.
-// Cost: 25 instructions at entry (27 with blockIdx.y and .z) and 5 at an exit, of which
-// a short warp pays nearly all in issue slots.
+// docs/design/recording.md section 3 says what they must achieve.
+// Cost: 25 instructions at entry (27 with blockIdx.y and .z) on sm_90, 30 (32) elsewhere, where
+// less is known of special registers, and 5 at an exit, of which a short warp pays nearly all in
+// issue slots.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,7 @@ inline constexpr uint32_t kMinRegisters = 24;
 
 struct EntryOptions {
   ring::Layout layout;
+  sass::Generation generation = sass::Generation::kHopper;
   uint32_t kernel = 0;           // number of the kernel, < ring::kMaxKernels
   uint32_t constant_offset = 0;  // of the window's base in c[3]
   bool reads_cta_yz = true;      // record blockIdx.y and .z; else 0 stands there
@@ -32,12 +34,14 @@ std::vector<sass::Instruction> EntryCode(const EntryOptions& options);
 
 // Code for lanes that are about to EXIT; `first_register` is a multiple of 4 and names four
 // registers that it may clobber. Leaves UR1..UR3 as they were: other lanes of the warp may go on.
-std::vector<sass::Instruction> ExitCode(const ring::Layout& layout, uint8_t first_register);
+std::vector<sass::Instruction> ExitCode(const ring::Layout& layout, sass::Generation generation,
+                                        uint8_t first_register);
 
 // What the slots of a site become: before its store UR0 = address of the record, from UR2, and
 // behind it UR2 += bytes. UR0 means nothing between sites, so nobody has to restore it.
 sass::Instruction RingSlot(const ring::Layout& layout, const sass::Control& control);
-sass::Instruction AdvanceSlot(uint32_t bytes, const sass::Control& control);
+sass::Instruction AdvanceSlot(sass::Generation generation, uint32_t bytes,
+                              const sass::Control& control);
 
 // Least distances, in cycles, between a uniform instruction and who reads its result: ptxas's own.
 inline constexpr uint8_t kUniformToUniform = 4;

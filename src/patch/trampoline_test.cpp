@@ -13,6 +13,8 @@
 namespace iket::patch {
 namespace {
 
+constexpr sass::Generation kHopper = sass::Generation::kHopper;
+
 using sass::Instruction;
 using testing::Warp;
 using Code = std::vector<Instruction>;
@@ -23,14 +25,20 @@ constexpr uint32_t kKernel = 0x1234567;
 
 ring::Layout TestLayout(uint32_t ring_bytes) { return ring::MakeLayout(ring_bytes, 132).value(); }
 
+constexpr sass::Generation kAmpere = sass::Generation::kAmpere;
+constexpr sass::Generation kBlackwell = sass::Generation::kBlackwell;
+
 struct Case {
   uint32_t ring_bytes;
   bool reads_cta_yz;
+  sass::Generation generation = kHopper;
 };
 class Trampoline : public ::testing::TestWithParam<Case> {
  protected:
   const ring::Layout layout_ = TestLayout(GetParam().ring_bytes);
+  const sass::Generation generation_ = GetParam().generation;
   const Code entry_ = EntryCode({.layout = layout_,
+                                 .generation = generation_,
                                  .kernel = kKernel,
                                  .constant_offset = 24,
                                  .reads_cta_yz = GetParam().reads_cta_yz});
@@ -38,9 +46,9 @@ class Trampoline : public ::testing::TestWithParam<Case> {
   // What a warp does that ends at once.
   Warp Run() const {
     Code code = entry_;
-    const Code stub = ExitCode(layout_, 4);
+    const Code stub = ExitCode(layout_, generation_, 4);
     code.insert(code.end(), stub.begin(), stub.end());
-    Warp warp;
+    Warp warp(generation_);
     warp.Walk(code, [](uint32_t) { return false; });
     return warp;
   }
@@ -51,9 +59,16 @@ class Trampoline : public ::testing::TestWithParam<Case> {
 INSTANTIATE_TEST_SUITE_P(Layouts, Trampoline,
                          ::testing::Values(Case{4 << 10, true}, Case{4 << 10, false},
                                            Case{32 << 10, true}, Case{32 << 10, false},
-                                           Case{256 << 10, true}),
+                                           Case{256 << 10, true}, Case{32 << 10, true, kAmpere},
+                                           Case{4 << 10, false, kAmpere},
+                                           Case{32 << 10, true, kBlackwell},
+                                           Case{256 << 10, false, kBlackwell}),
                          [](const auto& of) {
-                           return std::to_string(of.param.ring_bytes) +
+                           const char* const generation = of.param.generation == kAmpere ? "ampere_"
+                                                          : of.param.generation == kBlackwell
+                                                              ? "blackwell_"
+                                                              : "";
+                           return generation + std::to_string(of.param.ring_bytes) +
                                   (of.param.reads_cta_yz ? "_xyz" : "_x");
                          });
 
@@ -102,7 +117,7 @@ TEST_P(Trampoline, EndsInTheHeader) {
 // After the entry code, and after an exit stub (other lanes may go on), a mark finds what it makes
 // its address from.
 TEST_P(Trampoline, LeavesCursorAndRing) {
-  Warp begun;
+  Warp begun(generation_);
   begun.Walk(entry_, [](uint32_t) { return false; });
   EXPECT_EQ(begun.ur[2], Warp::kOldCursor + 32);
   EXPECT_EQ(begun.ur[3], kRing * layout_.ring_bytes);
@@ -126,12 +141,21 @@ TEST_P(Trampoline, ReadsNoUniformRegisterTooEarly) {
   EXPECT_TRUE(warp.hazards.empty()) << warp.hazards.front();
 }
 
-// General registers that an instruction of the trampolines reads and writes.
+// Registers that an instruction of the trampolines reads and writes: the general ones, and, counted
+// from kUniform on, the uniform ones.
+constexpr uint32_t kUniform = 1000;
 struct Operands {
   std::vector<uint32_t> reads, writes;
 };
-Operands OperandsOf(const Instruction& i) {
+Operands OperandsOf(const Instruction& i, sass::Generation generation) {
   Operands operands;
+  const uint32_t bits = sass::UniformBits(generation);
+  const auto uniform = [&](std::vector<uint32_t>& list, uint32_t at, uint32_t count) {
+    const uint32_t first = i.Bits(at, bits);
+    for (uint32_t n = 0; n < count && first != sass::UniformZero(generation); ++n) {
+      list.push_back(kUniform + first + n);
+    }
+  };
   const auto add = [](std::vector<uint32_t>& list, uint32_t first, uint32_t count) {
     for (uint32_t n = 0; n < count && first != sass::kRegisterZero; ++n) list.push_back(first + n);
   };
@@ -142,8 +166,12 @@ Operands OperandsOf(const Instruction& i) {
     case 0x919:  // S2R
     case 0xb82:  // LDC
     case 0x802:  // MOV Rd, imm
+    case 0xa02:  // MOV Rd, c[bank][offset]
+      add(operands.writes, d, 1);
+      break;
     case 0xc02:  // MOV Rd, URb
       add(operands.writes, d, 1);
+      uniform(operands.reads, 32, 1);
       break;
     case 0x805:  // CS2R
       add(operands.writes, d, i.Bits(80, 1) + 1);
@@ -158,20 +186,30 @@ Operands OperandsOf(const Instruction& i) {
       add(operands.reads, c, 1);
       break;
     case 0x2ca:  // R2UR
+    case 0x3c2:
       add(operands.reads, a, 1);
+      uniform(operands.writes, 16, 1);
       break;
     case 0x981:  // LDG
       add(operands.writes, d, registers);
       add(operands.reads, a, 1);
+      uniform(operands.reads, 32, 2);
       break;
     case 0x986:  // STG
       add(operands.reads, a, 1);
       add(operands.reads, i.Bits(32, 8), registers);
+      uniform(operands.reads, 64, 2);
       break;
     case 0x890:  // UIADD3
     case 0x892:  // ULOP3
     case 0x899:  // USHF
-    case 0xab9:  // ULDC
+      uniform(operands.writes, 16, 1);
+      uniform(operands.reads, 24, 1);
+      uniform(operands.reads, 64, 1);
+      break;
+    case 0xab9:  // ULDC.64
+    case 0x7ac:  // LDCU.64
+      uniform(operands.writes, 16, 2);
       break;
     default:
       ADD_FAILURE() << "an opcode that this test does not know: " << std::hex << i.opcode();
@@ -179,7 +217,10 @@ Operands OperandsOf(const Instruction& i) {
   return operands;
 }
 bool HasVariableLatency(const Instruction& i) {
-  return i.opcode() == 0x919 || i.opcode() == 0xb82 || i.opcode() == 0x981;
+  constexpr uint32_t kS2r = 0x919, kLdc = 0xb82, kLdg = 0x981, kLdcu = 0x7ac, kOldR2ur = 0x3c2;
+  const uint32_t opcode = i.opcode();
+  return opcode == kS2r || opcode == kLdc || opcode == kLdg || opcode == kLdcu ||
+         opcode == kOldR2ur;
 }
 
 TEST_P(Trampoline, WaitsForResultsOfVariableLatency) {
@@ -191,7 +232,7 @@ TEST_P(Trampoline, WaitsForResultsOfVariableLatency) {
     const auto waited = [&](const auto& entry) { return (control.wait >> entry.second & 1) != 0; };
     std::erase_if(arriving, waited);
     std::erase_if(leaving, waited);
-    const Operands operands = OperandsOf(i);
+    const Operands operands = OperandsOf(i, generation_);
     for (uint32_t n : operands.reads) EXPECT_FALSE(arriving.contains(n)) << "R" << n << ", " << at;
     for (uint32_t n : operands.writes) {
       EXPECT_FALSE(arriving.contains(n)) << "R" << n << ", " << at;
@@ -203,7 +244,9 @@ TEST_P(Trampoline, WaitsForResultsOfVariableLatency) {
     }
     if (i.opcode() == 0x986) {
       EXPECT_LT(control.read_barrier, 6) << at;
-      for (uint32_t n : operands.reads) leaving[n] = control.read_barrier;
+      for (uint32_t n : operands.reads) {  // uniform ones are read when it is issued
+        if (n < kUniform) leaving[n] = control.read_barrier;
+      }
     }
   }
   EXPECT_TRUE(arriving.empty()) << "the kernel does not wait";
@@ -213,13 +256,13 @@ TEST_P(Trampoline, WaitsForResultsOfVariableLatency) {
 // Results of fixed latency that are read: ptxas leaves 4 cycles and more between them, 5 after
 // IMAD.
 TEST_P(Trampoline, GivesArithmeticItsTime) {
-  const auto check = [](const Code& code) {
+  const auto check = [this](const Code& code) {
     std::map<uint32_t, uint32_t> written;  // register -> cycle
     uint32_t cycle = 0;
     for (const Instruction& i : code) {
-      const Operands operands = OperandsOf(i);
+      const Operands operands = OperandsOf(i, generation_);
       for (uint32_t n : operands.reads) {
-        if (written.contains(n)) {
+        if (n < kUniform && written.contains(n)) {
           EXPECT_GE(cycle - written[n], 5u) << "R" << n;
         }
       }
@@ -231,31 +274,32 @@ TEST_P(Trampoline, GivesArithmeticItsTime) {
     }
   };
   check(entry_);
-  check(ExitCode(layout_, 8));
+  check(ExitCode(layout_, generation_, 8));
 }
 
 TEST_P(Trampoline, KeepsToItsRegisters) {
   for (const Instruction& i : entry_) {
-    const Operands operands = OperandsOf(i);
-    for (uint32_t n : operands.reads) EXPECT_LT(n, 16u);
-    for (uint32_t n : operands.writes) EXPECT_LT(n, 16u);
+    const Operands operands = OperandsOf(i, generation_);
+    for (uint32_t n : operands.reads) EXPECT_LT(n % kUniform, n < kUniform ? 16u : 4u);
+    for (uint32_t n : operands.writes) EXPECT_LT(n % kUniform, n < kUniform ? 16u : 4u);
   }
-  for (const Instruction& i : ExitCode(layout_, 8)) {
-    const Operands operands = OperandsOf(i);
-    for (uint32_t n : operands.reads) EXPECT_EQ(n / 4, 2u);
-    for (uint32_t n : operands.writes) EXPECT_EQ(n / 4, 2u);
+  for (const Instruction& i : ExitCode(layout_, generation_, 8)) {
+    const Operands operands = OperandsOf(i, generation_);
+    for (uint32_t n : operands.reads) EXPECT_TRUE(n >= kUniform || n / 4 == 2u) << n;
+    for (uint32_t n : operands.writes) EXPECT_TRUE(n == kUniform || n / 4 == 2u) << n;
   }
 }
 
 // The exit stub runs in the middle of a kernel whose loads and stores may be under way.
 TEST_P(Trampoline, ExitsWaitForEveryScoreboard) {
-  EXPECT_EQ(ExitCode(layout_, 4).front().control().wait, 0x3f);
+  EXPECT_EQ(ExitCode(layout_, generation_, 4).front().control().wait, 0x3f);
 }
 
 // What trampoline.h says they cost.
 TEST_P(Trampoline, HasItsLength) {
-  EXPECT_EQ(entry_.size(), GetParam().reads_cta_yz ? 27u : 25u);
-  EXPECT_EQ(ExitCode(layout_, 4).size(), 5u);
+  const uint32_t more = generation_ == kHopper ? 0 : 5;
+  EXPECT_EQ(entry_.size(), (GetParam().reads_cta_yz ? 27u : 25u) + more);
+  EXPECT_EQ(ExitCode(layout_, generation_, 4).size(), 5u);
 }
 
 }  // namespace

@@ -263,7 +263,7 @@ class Printer {
         if (word_.is_uniform_form()) Add(U(24));
         return;
       case 'e':
-        return Add(fmt::format("{:#x}", RelativeTarget(word_, pc_)));
+        return Add(fmt::format("{:#x}", RelativeTarget(word_, pc_, Generation::kHopper)));
       case '1':
         return Add(fmt::format("B{}", Bits(16, 4)));
       default:

@@ -1,5 +1,7 @@
-// encode.h: the words of sm_90 that the patcher writes. One function a form; all constexpr.
+// encode.h: the words that the patcher writes. One function a form; all constexpr.
 //
+// Words that are not the same in all generations take the generation; the others are. Where one
+// generation has no such instruction its function builds another that does the same, and says so.
 // Register numbers are plain integers (R5 is 5, UR2 is 2). Offsets of memory operands are signed,
 // 24 bits. Each function takes the Control that its word is to carry; there is no default, since a
 // forgotten wait is a wrong result that no test sees. Referee: nvdisasm (encode_test.cpp).
@@ -7,6 +9,7 @@
 
 #include <cstdint>
 
+#include "sass/generation.h"
 #include "sass/instruction.h"
 
 namespace iket::sass {
@@ -25,6 +28,9 @@ constexpr uint64_t Offset24(int32_t offset) {
 }
 constexpr uint64_t Immediate(uint32_t value) { return uint64_t{value} << 32; }
 constexpr uint64_t At(uint32_t position, uint64_t value) { return value << position; }
+constexpr uint64_t ConstantAt(uint32_t bank, uint32_t offset) {
+  return At(54, bank) | At(38, offset);
+}
 
 }  // namespace encode_detail
 
@@ -70,9 +76,20 @@ constexpr Instruction TestImmediate(uint8_t pd, uint8_t ra, uint32_t value, Cont
                                  encode_detail::At(16, kRegisterZero) | 0x812,
                              0x0780c0ff | encode_detail::At(81 - 64, pd), c);
 }
+// LOP3.LUT Pd, RZ, Ra, URb, RZ: Pd = (Ra & URb) != 0. 13 cycles until a guard may read it.
+constexpr Instruction TestUniform(uint8_t pd, uint8_t ra, uint8_t urb, Control c) {
+  return encode_detail::Word(encode_detail::At(32, urb) | encode_detail::At(24, ra) |
+                                 encode_detail::At(16, kRegisterZero) | 0xc12,
+                             0x0f80c0ff | encode_detail::At(81 - 64, pd), c);
+}
+// VOTEU.ANY URd, UPT, PT: the active lanes.
+constexpr Instruction ActiveLanes(uint8_t urd, Control c) {
+  return encode_detail::Word(encode_detail::At(16, urd) | 0x886, 0x038e0100, c);
+}
 // ELECT Pd, URZ, PT: Pd holds in the first active lane alone. 13 cycles until a guard may read it.
-constexpr Instruction Elect(uint8_t pd, Control c) {
-  return encode_detail::Word(encode_detail::At(16, kUniformRegisterZero) | 0x82f,
+// Not before sm_90.
+constexpr Instruction Elect(Generation g, uint8_t pd, Control c) {
+  return encode_detail::Word(encode_detail::At(16, UniformZero(g)) | 0x82f,
                              0x03800000 | encode_detail::At(81 - 64, pd), c);
 }
 // IMAD Rd, Ra, value, Rc.
@@ -87,11 +104,11 @@ constexpr Instruction Imad(uint8_t rd, uint8_t ra, uint8_t rb, uint8_t rc, Contr
       encode_detail::At(32, rb) | encode_detail::At(24, ra) | encode_detail::At(16, rd) | 0x224,
       0x078e0200 | uint64_t{rc}, c);
 }
-// VIADD Rd, Ra, value.
+// IADD3 Rd, Ra, value, RZ.
 constexpr Instruction AddImmediate(uint8_t rd, uint8_t ra, uint32_t value, Control c) {
   return encode_detail::Word(encode_detail::Immediate(value) | encode_detail::At(24, ra) |
-                                 encode_detail::At(16, rd) | 0x836,
-                             0, c);
+                                 encode_detail::At(16, rd) | 0x810,
+                             0x07ffe0ff, c);
 }
 // SHF.R.W.U32 Rd, Ra, count, Ra: rotated to the right.
 constexpr Instruction RotateRight(uint8_t rd, uint8_t ra, uint32_t count, Control c) {
@@ -125,29 +142,54 @@ constexpr Instruction SelectImmediate(uint8_t rd, uint32_t value, uint8_t pc, Co
                                  0x807,
                              0x04000000 | encode_detail::At(87 - 64, pc), c);
 }
-// LDC Rd, c[bank][offset]: variable latency, needs a write barrier.
-constexpr Instruction Ldc(uint8_t rd, uint32_t bank, uint32_t offset, Control c) {
-  return encode_detail::Word(encode_detail::At(54, bank) | encode_detail::At(38, offset) |
+// LDC Rd, c[bank][offset]: variable latency, needs a write barrier. Before sm_90 MOV Rd,
+// c[bank][offset]: of fixed latency, so its barrier is left out and it stalls for its reader.
+constexpr Instruction LoadConstant(Generation g, uint8_t rd, uint32_t bank, uint32_t offset,
+                                   Control c) {
+  if (g == Generation::kAmpere) {
+    c.write_barrier = kNoBarrier;
+    if (c.stall < 6) c.stall = 6;
+    return encode_detail::Word(
+        encode_detail::ConstantAt(bank, offset) | encode_detail::At(16, rd) | 0xa02, 0xf00, c);
+  }
+  return encode_detail::Word(encode_detail::ConstantAt(bank, offset) |
                                  encode_detail::At(24, kRegisterZero) | encode_detail::At(16, rd) |
                                  0xb82,
                              0x800, c);
 }
-// ULDC.64 URd:URd+1, c[bank][offset]: fixed latency.
-constexpr Instruction Uldc64(uint8_t urd, uint32_t bank, uint32_t offset, Control c) {
-  return encode_detail::Word(encode_detail::At(54, bank) | encode_detail::At(38, offset) |
-                                 encode_detail::At(16, urd) | 0xab9,
-                             0xa00, c);
+// LDC Rd, c[bank][Ra + offset].
+constexpr Instruction LoadConstantAt(uint8_t rd, uint8_t ra, uint32_t bank, uint32_t offset,
+                                     Control c) {
+  return encode_detail::Word(encode_detail::ConstantAt(bank, offset) | encode_detail::At(24, ra) |
+                                 encode_detail::At(16, rd) | 0xb82,
+                             0x800, c);
 }
-// R2UR URd, Ra: 13 cycles.
-constexpr Instruction R2ur(uint8_t urd, uint8_t ra, Control c) {
-  return encode_detail::Word(encode_detail::At(24, ra) | encode_detail::At(16, urd) | 0x2ca,
+// ULDC.64 URd:URd+1, c[bank][offset]: fixed latency. From sm_100 on LDCU.64: variable latency,
+// needs a write barrier.
+constexpr bool HasVariableUniformLoad(Generation g) { return g == Generation::kBlackwell; }
+constexpr Instruction LoadUniform64(Generation g, uint8_t urd, uint32_t bank, uint32_t offset,
+                                    Control c) {
+  if (HasVariableUniformLoad(g)) {
+    return encode_detail::Word(encode_detail::At(54, bank) | encode_detail::At(37, offset) |
+                                   encode_detail::At(24, 0xff) | encode_detail::At(16, urd) | 0x7ac,
+                               0x08000a00, c);
+  }
+  return encode_detail::Word(
+      encode_detail::ConstantAt(bank, offset) | encode_detail::At(16, urd) | 0xab9, 0xa00, c);
+}
+// R2UR URd, Ra: 13 cycles. Before sm_90 of variable latency: needs a write barrier.
+constexpr bool HasVariableR2ur(Generation g) { return g == Generation::kAmpere; }
+constexpr Instruction R2ur(Generation g, uint8_t urd, uint8_t ra, Control c) {
+  const uint64_t opcode = HasVariableR2ur(g) ? 0x3c2 : 0x2ca;
+  return encode_detail::Word(encode_detail::At(24, ra) | encode_detail::At(16, urd) | opcode,
                              0x000e0000, c);
 }
 // UIADD3 URd, URa, value, URZ.
-constexpr Instruction UaddImmediate(uint8_t urd, uint8_t ura, uint32_t value, Control c) {
+constexpr Instruction UaddImmediate(Generation g, uint8_t urd, uint8_t ura, uint32_t value,
+                                    Control c) {
   return encode_detail::Word(encode_detail::Immediate(value) | encode_detail::At(24, ura) |
                                  encode_detail::At(16, urd) | 0x890,
-                             0x0fffe000 | kUniformRegisterZero, c);
+                             0x0fffe000 | uint64_t{UniformZero(g)}, c);
 }
 // ULOP3.LUT URd = (URa & value) | URc.
 constexpr Instruction UmaskOr(uint8_t urd, uint8_t ura, uint32_t value, uint8_t urc, Control c) {
@@ -156,14 +198,16 @@ constexpr Instruction UmaskOr(uint8_t urd, uint8_t ura, uint32_t value, uint8_t 
                              0x0f8eea00 | uint64_t{urc}, c);
 }
 // USHF.L.U32 URd, URa, count, URZ and USHF.R.U32.HI URd, URZ, count, URa.
-constexpr Instruction UshiftLeft(uint8_t urd, uint8_t ura, uint32_t count, Control c) {
+constexpr Instruction UshiftLeft(Generation g, uint8_t urd, uint8_t ura, uint32_t count,
+                                 Control c) {
   return encode_detail::Word(encode_detail::Immediate(count) | encode_detail::At(24, ura) |
                                  encode_detail::At(16, urd) | 0x899,
-                             0x08000600 | kUniformRegisterZero, c);
+                             0x08000600 | uint64_t{UniformZero(g)}, c);
 }
-constexpr Instruction UshiftRight(uint8_t urd, uint8_t ura, uint32_t count, Control c) {
+constexpr Instruction UshiftRight(Generation g, uint8_t urd, uint8_t ura, uint32_t count,
+                                  Control c) {
   return encode_detail::Word(encode_detail::Immediate(count) |
-                                 encode_detail::At(24, kUniformRegisterZero) |
+                                 encode_detail::At(24, UniformZero(g)) |
                                  encode_detail::At(16, urd) | 0x899,
                              0x08011600 | uint64_t{ura}, c);
 }
@@ -189,9 +233,14 @@ constexpr Instruction Ldg(Width width, uint8_t rd, uint8_t ra, uint8_t urb, int3
                              0x081e0900 | uint64_t{static_cast<uint8_t>(width)} << 8, c);
 }
 // BRA from byte `pc` to byte `target` of the same section.
-constexpr Instruction Bra(uint64_t pc, uint64_t target, Control c) {
-  const uint64_t quarter = static_cast<uint64_t>(
-      (static_cast<int64_t>(target) - static_cast<int64_t>(pc) - int64_t{kInstructionBytes}) >> 2);
+constexpr Instruction Bra(Generation g, uint64_t pc, uint64_t target, Control c) {
+  const auto distance = static_cast<uint64_t>(
+      static_cast<int64_t>(target) - static_cast<int64_t>(pc) - int64_t{kInstructionBytes});
+  if (g == Generation::kAmpere) {
+    return encode_detail::Word((distance & 0xffffffff) << 32 | 0x947,
+                               0x03800000 | ((distance >> 32) & 0x3ffff), c);
+  }
+  const uint64_t quarter = static_cast<uint64_t>(static_cast<int64_t>(distance) >> 2);
   return encode_detail::Word((quarter & 0xff) << 16 | ((quarter >> 8) & 0x3fffffff) << 34 | 0x947,
                              0x03800000 | ((quarter >> 38) & 0x3ffff), c);
 }

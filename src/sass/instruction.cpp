@@ -18,10 +18,14 @@ Instruction Instruction::WithGuardOf(const Instruction& other) const {
   return Instruction{(low & ~kGuardMask) | (other.low & kGuardMask), high};
 }
 
-int64_t RelativeTarget(const Instruction& instruction, uint64_t pc) {
+int64_t RelativeTarget(const Instruction& instruction, uint64_t pc, Generation generation) {
   const auto next = static_cast<int64_t>(pc) + kInstructionBytes;
   if (instruction.base_opcode() == 0x145) {  // BSSY: a distance in bytes at 32
     return next + static_cast<int32_t>(instruction.low >> 32);
+  }
+  if (generation == Generation::kAmpere) {  // 50 bits of bytes: 32 at 32, the rest at 64
+    const uint64_t bytes = instruction.Bits(32, 32) | (instruction.high & 0x3ffff) << 32;
+    return next + (static_cast<int64_t>(bytes << 14) >> 14);
   }
   // Distance in units of four bytes: bits 0..7 at 16, bits 8..37 at 34, the rest at 64.
   const uint64_t quarter = instruction.Bits(16, 8) | uint64_t{instruction.Bits(34, 30)} << 8 |

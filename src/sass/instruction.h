@@ -11,13 +11,15 @@
 
 #include <cstdint>
 
+#include "sass/generation.h"
+
 namespace iket::sass {
 
 inline constexpr uint32_t kInstructionBytes = 16;
 inline constexpr uint8_t kNoBarrier = 7;
 inline constexpr uint8_t kPredicateTrue = 7;
 inline constexpr uint8_t kRegisterZero = 255;        // RZ
-inline constexpr uint8_t kUniformRegisterZero = 63;  // URZ, up to sm_90
+inline constexpr uint8_t kUniformRegisterZero = 63;  // URZ, up to sm_90: generation.h
 
 // How the scheduler treats an instruction.
 struct Control {
@@ -111,21 +113,28 @@ inline bool HasRelativeTarget(const Instruction& instruction) {
     case 0x944:  // CALL.REL; 0x344 adds a register to its target
     case 0x945:  // BSSY
     case 0x947:  // BRA
+    case 0x547:  // BRA.U, from sm_100 on
       return true;
     default:
       return false;
   }
 }
-int64_t RelativeTarget(const Instruction& instruction, uint64_t pc);
+int64_t RelativeTarget(const Instruction& instruction, uint64_t pc, Generation generation);
 
 // Special registers, by their number in S2R, S2UR and CS2R.
 enum class SpecialRegister : uint8_t {
-  kVirtualId = 0x03,  // warp slot in bits 8..13
-  kPackedTid = 0x20,
+  kLaneId = 0x00,
+  kVirtualId = 0x03,  // warp slot in bits 8..13; on sm_90 the lane in bits 0..4
+  kPackedTid = 0x20,  // x in bits 0..15, y in 16..25, z modulo 64 in 26..31, on sm_90
+  kTidX = 0x21,
+  kTidY = 0x22,
+  kTidZ = 0x23,
   kCtaIdX = 0x25,
   kCtaIdY = 0x26,
   kCtaIdZ = 0x27,
+  kLowerLanes = 0x39,  // a mask, %lanemask_lt
   kVirtualSmId = 0x43,
+  kClusterKind = 0x8a,  // SR_CgaSize, from sm_100 on
   kClockLow = 0x50,
   kGlobalTimerLow = 0x52,
 };

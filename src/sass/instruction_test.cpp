@@ -37,21 +37,37 @@ TEST(Instruction, GuardMovesOver) {
 }
 
 TEST(Instruction, BranchTargets) {
-  for (int64_t target : {0x0, 0x10, 0x400, 0x12340, 0x7fffff0}) {
-    const Instruction branch = Bra(0x100, static_cast<uint64_t>(target), {});
-    EXPECT_TRUE(HasRelativeTarget(branch));
-    EXPECT_EQ(RelativeTarget(branch, 0x100), target);
+  for (const auto generation : {Generation::kAmpere, Generation::kHopper, Generation::kBlackwell}) {
+    for (int64_t target : {0x0, 0x10, 0x400, 0x12340, 0x7fffff0}) {
+      const Instruction branch = Bra(generation, 0x100, static_cast<uint64_t>(target), {});
+      EXPECT_TRUE(HasRelativeTarget(branch));
+      EXPECT_EQ(RelativeTarget(branch, 0x100, generation), target);
+    }
   }
   // `BSSY B0, 0x700` at 0x640, by ptxas 13.0.
   EXPECT_TRUE(HasRelativeTarget({0x000000b000007945, 0x000fe20003800000}));
   EXPECT_FALSE(EndsBasicBlock({0x000000b000007945, 0x000fe20003800000}));
-  EXPECT_EQ(RelativeTarget({0x000000b000007945, 0x000fe20003800000}, 0x640), 0x700);
+  EXPECT_EQ(RelativeTarget({0x000000b000007945, 0x000fe20003800000}, 0x640, Generation::kHopper),
+            0x700);
   // `CALL.REL.NOINC 0x3d0` at 0x110.
-  EXPECT_EQ(RelativeTarget({0x0000000000ac7944, 0x000fea0003c00000}, 0x110), 0x3d0);
+  EXPECT_EQ(RelativeTarget({0x0000000000ac7944, 0x000fea0003c00000}, 0x110, Generation::kHopper),
+            0x3d0);
+}
+
+// What ptxas 13.0 made for sm_80 and sm_100.
+TEST(Instruction, BranchTargetsOfOtherGenerations) {
+  const Instruction self{0xfffffff000007947, 0x000fc0000383ffff};  // BRA 0xc0 at 0xc0
+  EXPECT_EQ(RelativeTarget(self, 0xc0, Generation::kAmpere), 0xc0);
+  const Instruction call{0x0000019000007944, 0x003fea0003c00000};  // CALL.REL.NOINC
+  EXPECT_EQ(RelativeTarget(call, 0x40, Generation::kAmpere), 0x1e0);
+  const Instruction uniform{0x0000000100fc7547, 0x000fea000b800000};  // BRA.U UP0, 0x600 at 0x100
+  EXPECT_TRUE(HasRelativeTarget(uniform));
+  EXPECT_TRUE(EndsBasicBlock(uniform));
+  EXPECT_EQ(RelativeTarget(uniform, 0x100, Generation::kBlackwell), 0x100 + 16 + 4 * 0xfc);
 }
 
 TEST(Instruction, WhatEndsABlock) {
-  EXPECT_TRUE(EndsBasicBlock(Bra(0, 16, {})));
+  EXPECT_TRUE(EndsBasicBlock(Bra(Generation::kHopper, 0, 16, {})));
   EXPECT_TRUE(EndsBasicBlock({0x000000000000794d, 0x000fea0003800000}));  // EXIT
   EXPECT_FALSE(EndsBasicBlock(Nop({})));
   EXPECT_FALSE(EndsBasicBlock(kGuardedStore));

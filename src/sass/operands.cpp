@@ -12,6 +12,10 @@ constexpr uint32_t kReservedUniforms = 4;  // UR0..UR3
 // Instructions outside the uniform ALU that write a uniform register at bit 16.
 bool WritesUniformFromElsewhere(uint32_t opcode) {
   switch (opcode) {
+    case 0x7ac:     // LDCU
+    case 0x8cb:     // CS2UR
+    case 0x5e3:     // UTCATOMSWS
+    case 0x9e3:     // the same
     case 0x2ca:     // R2UR
     case 0x3c2:     // the same
     case 0x3c4:     // REDUX
@@ -28,16 +32,22 @@ bool WritesUniformFromElsewhere(uint32_t opcode) {
   }
 }
 
-// The uniform ALU: base opcodes 0x080 to 0x0bf. UISETP and UPLOP3 write predicates only.
-bool IsUniformAlu(const Instruction& instruction) {
+// The uniform ALU: base opcodes 0x080 to 0x0bf. UISETP and UPLOP3 write predicates only. From
+// sm_100 on it has more: what is uniform and no vector instruction with a uniform operand.
+bool IsUniformAlu(const Instruction& instruction, Generation generation) {
   const uint32_t base = instruction.base_opcode();
+  if (base < 0x080 && generation == Generation::kBlackwell) {
+    const uint32_t form = instruction.Bits(9, 3);
+    return instruction.is_uniform_form() && form != 6 && form != 7;
+  }
   return base >= 0x080 && base <= 0x0bf && base != 0x08c && base != 0x09c;
 }
 
-// Memory, texture and surface instructions: base opcodes 0x160 to 0x1bf.
-bool IsMemory(const Instruction& instruction) {
+// Memory, texture and surface instructions: base opcodes 0x160 to 0x1bf. From sm_100 on those of
+// tensor memory are behind them.
+bool IsMemory(const Instruction& instruction, Generation generation) {
   const uint32_t base = instruction.base_opcode();
-  return base >= 0x160 && base <= 0x1bf;
+  return base >= 0x160 && base <= (generation == Generation::kBlackwell ? 0x1ffu : 0x1bfu);
 }
 
 // Registers that the data operand of a store takes, by the width field of bits 73..75.
@@ -60,9 +70,11 @@ void Add(RegisterSet& set, uint32_t first, uint32_t count) {
 }  // namespace
 
 // Only writers matter: a value that nobody writes cannot be relied on by anybody who reads it.
-bool MayUseReservedUniforms(const Instruction& instruction) {
-  if (!WritesUniformFromElsewhere(instruction.opcode()) && !IsUniformAlu(instruction)) return false;
-  return instruction.Bits(16, 6) < kReservedUniforms;
+bool MayUseReservedUniforms(const Instruction& instruction, Generation generation) {
+  if (!WritesUniformFromElsewhere(instruction.opcode()) && !IsUniformAlu(instruction, generation)) {
+    return false;
+  }
+  return instruction.Bits(16, UniformBits(generation)) < kReservedUniforms;
 }
 
 bool IsMove(const Instruction& instruction) {
@@ -90,23 +102,51 @@ bool MayWriteRegister(const Instruction& instruction, uint32_t index) {
   const uint32_t first = instruction.Bits(16, 8);
   uint32_t count = kMostRegisters;
   if (instruction.opcode() == kOpCs2r) count = instruction.Bits(80, 1) != 0 ? 2 : 1;
+  if (instruction.opcode() == kOpS2r) count = 1;
   return first != kRegisterZero && first <= index && index < first + count;
+}
+
+bool MayReadRegister(const Instruction& instruction, uint32_t index) {
+  const OpcodeRow* const row = FindOpcode(instruction);
+  const auto names = [&](uint32_t at, uint32_t most) {
+    const uint32_t first = instruction.Bits(at, 8);
+    return first != kRegisterZero && first <= index && index < first + most;
+  };
+  constexpr uint32_t kWide = 8;  // of one operand, as far as rows are known
+  if (row == nullptr || !row->any_form) {
+    const bool has_none =
+        row != nullptr &&
+        std::string_view(row->operands).find_first_of("abcnNwvgm") == std::string_view::npos;
+    return !has_none && (names(24, kWide) || names(32, kWide) || names(64, kWide));
+  }
+  // Arithmetic: pairs in products of 64 bits, doubles and conversions. What stands at 32 says the
+  // form.
+  constexpr uint32_t kRegisterForm = 1;
+  const uint32_t base = instruction.base_opcode();
+  const bool is_wide = base == 0x025 || (base >= 0x027 && base <= 0x02b) || base >= 0x100;
+  const uint32_t most = is_wide ? 2 : 1;
+  const std::string_view operands(row->operands);
+  const bool has_third = operands.find_first_of("BCcZ:") != std::string_view::npos;
+  return names(24, most) || (instruction.Bits(9, 3) == kRegisterForm && names(32, most)) ||
+         (has_third && names(64, most));
 }
 
 bool IsIsetp(const Instruction& instruction) { return instruction.base_opcode() == 0x00c; }
 
 uint32_t IsetpPredicate(const Instruction& instruction) { return instruction.Bits(81, 3); }
 
-bool IsSimpleIsetp(const Instruction& instruction) {
-  const bool combined = instruction.Bits(87, 3) != kPredicateTrue || instruction.Bits(90, 1) != 0;
+bool IsSimpleIsetp(const Instruction& instruction, Generation generation) {
+  // The header's own condition before sm_90: that there is an SM at all.
+  const bool combined = generation != Generation::kAmpere &&
+                        (instruction.Bits(87, 3) != kPredicateTrue || instruction.Bits(90, 1) != 0);
   const bool second = instruction.Bits(84, 3) != kPredicateTrue;
   const bool extended = instruction.Bits(72, 1) != 0;  // .EX, of 64-bit comparisons
   return !combined && !second && !extended;
 }
 
-RegisterSet UnguardedSources(const Instruction& instruction) {
+RegisterSet UnguardedSources(const Instruction& instruction, Generation generation) {
   RegisterSet set;
-  if (!IsMemory(instruction)) return set;
+  if (!IsMemory(instruction, generation)) return set;
   const Control control = instruction.control();
   if (control.read_barrier != kNoBarrier || control.write_barrier != kNoBarrier) return set;
   Add(set, instruction.Bits(24, 8), 2);  // an address, 64 bits at most

@@ -1,4 +1,4 @@
-// operands.h: which registers an instruction of sm_90 names.
+// operands.h: which registers an instruction names.
 //
 // Both questions are asked of whole functions, to decide whether they may be patched, and err on
 // the safe side: an unknown instruction is taken to name more than it does.
@@ -15,7 +15,7 @@ namespace iket::sass {
 // True if the instruction may name one of UR0..UR3. Positions of uniform operands by opcode: see
 // docs/design/recording.md and the table in operands.cpp. For an opcode that the table does not
 // know, true if any place where a uniform operand can stand holds 0..3.
-bool MayUseReservedUniforms(const Instruction& instruction);
+bool MayUseReservedUniforms(const Instruction& instruction, Generation generation);
 
 // MOV in any form, or IMAD used as one (its multiplicand is RZ).
 bool IsMove(const Instruction& instruction);
@@ -24,11 +24,15 @@ bool IsMove(const Instruction& instruction);
 std::optional<uint32_t> MovedConstant(const Instruction& instruction);
 // False if the instruction is known not to write general register `index`.
 bool MayWriteRegister(const Instruction& instruction, uint32_t index);
+// False if the instruction is known not to read general register `index`. Matrix instructions,
+// which are no arithmetic in this sense, read up to eight registers an operand.
+bool MayReadRegister(const Instruction& instruction, uint32_t index);
 // ISETP in any form, and the first predicate that it writes.
 bool IsIsetp(const Instruction& instruction);
 uint32_t IsetpPredicate(const Instruction& instruction);
-// True if that predicate is the comparison and nothing else, and is all that it writes.
-bool IsSimpleIsetp(const Instruction& instruction);
+// True if that predicate is the comparison and nothing else, and is all that it writes. Before
+// sm_90 it may be joined to another: a mark's is.
+bool IsSimpleIsetp(const Instruction& instruction, Generation generation);
 
 using RegisterSet = std::bitset<256>;
 
@@ -36,7 +40,7 @@ using RegisterSet = std::bitset<256>;
 // with no scoreboard to tell when it is done: sources of memory instructions without a read
 // barrier. ptxas leaves the barrier out where nothing later writes those registers; whoever adds
 // code that does (an exit stub) must keep off them. Empty for every other instruction.
-RegisterSet UnguardedSources(const Instruction& instruction);
+RegisterSet UnguardedSources(const Instruction& instruction, Generation generation);
 // True of stores and reductions, which take a read barrier if they have none.
 bool CanGuardSources(const Instruction& instruction);
 

@@ -10,12 +10,16 @@
 namespace iket::sass {
 namespace {
 
+constexpr Generation kAmpere = Generation::kAmpere;
+constexpr Generation kHopper = Generation::kHopper;
+constexpr Generation kBlackwell = Generation::kBlackwell;
+
 TEST(ReservedUniforms, WritersOfUr0ToUr3) {
-  EXPECT_TRUE(MayUseReservedUniforms(R2ur(3, 4, {})));
-  EXPECT_TRUE(MayUseReservedUniforms(UaddImmediate(0, 9, 1, {})));
-  EXPECT_TRUE(MayUseReservedUniforms(Uldc64(2, 0, 0x210, {})));
-  EXPECT_FALSE(MayUseReservedUniforms(R2ur(4, 0, {})));
-  EXPECT_FALSE(MayUseReservedUniforms(UaddImmediate(4, 9, 1, {})));
+  EXPECT_TRUE(MayUseReservedUniforms(R2ur(kHopper, 3, 4, {}), kHopper));
+  EXPECT_TRUE(MayUseReservedUniforms(UaddImmediate(kHopper, 0, 9, 1, {}), kHopper));
+  EXPECT_TRUE(MayUseReservedUniforms(LoadUniform64(kHopper, 2, 0, 0x210, {}), kHopper));
+  EXPECT_FALSE(MayUseReservedUniforms(R2ur(kHopper, 4, 0, {}), kHopper));
+  EXPECT_FALSE(MayUseReservedUniforms(UaddImmediate(kHopper, 4, 9, 1, {}), kHopper));
 }
 
 // The decoder's table says of each opcode whether it writes a uniform register.
@@ -24,10 +28,36 @@ TEST(ReservedUniforms, NoWriterInTheTableIsMissed) {
   for (const OpcodeRow& row : OpcodeTable()) {
     if (std::string_view(row.operands).find('D') == std::string_view::npos) continue;
     const Instruction writes_ur1{row.opcode | 0x7000u | 1u << 16, uint64_t{1} << (91 - 64)};
-    EXPECT_TRUE(MayUseReservedUniforms(writes_ur1)) << row.mnemonic;
+    EXPECT_TRUE(MayUseReservedUniforms(writes_ur1, kHopper)) << row.mnemonic;
     ++writers;
   }
   EXPECT_GT(writers, 20);
+}
+
+// From sm_100 on uniform registers have eight bits, and more instructions write them.
+TEST(ReservedUniforms, OfBlackwell) {
+  EXPECT_TRUE(MayUseReservedUniforms(UaddImmediate(kBlackwell, 2, 2, 16, {}), kBlackwell));
+  EXPECT_TRUE(MayUseReservedUniforms(LoadUniform64(kBlackwell, 0, 3, 24, {}), kBlackwell));
+  EXPECT_FALSE(MayUseReservedUniforms(UaddImmediate(kBlackwell, 66, 2, 16, {}), kBlackwell));
+  EXPECT_FALSE(MayUseReservedUniforms(LoadUniform64(kBlackwell, 64, 3, 24, {}), kBlackwell));
+  // CS2UR.32 UR2, SR_CLOCKLO and UVIMNMX.U32 UR1, UR1, 0x10: sm_120.
+  EXPECT_TRUE(MayUseReservedUniforms({0x00000000000278cb, 0x000fe20000005000}, kBlackwell));
+  EXPECT_TRUE(MayUseReservedUniforms({0x000000100101784a, 0x000fe2000bfe0000}, kBlackwell));
+  EXPECT_FALSE(MayUseReservedUniforms({0x000000100105784a, 0x000fe2000bfe0000}, kBlackwell));
+  // ISETP.GE.U32.AND P1, PT, R6, UR6, PT: no uniform result. MOV R2, UR8; LDG.E R2, desc[UR4][..].
+  EXPECT_FALSE(MayUseReservedUniforms({0x0000000606007c0c, 0x008fe4000bf26070}, kBlackwell));
+  EXPECT_FALSE(MayUseReservedUniforms(MovFromUniform(2, 8, {}), kBlackwell));
+  EXPECT_FALSE(MayUseReservedUniforms(Ldg(Width::k64, 2, 4, 4, 0, {}), kBlackwell));
+}
+
+TEST(Readers, AnyPlaceThatHasTheRegister) {
+  EXPECT_TRUE(MayReadRegister(AndImmediate(2, 8, 31, {}), 8));
+  EXPECT_FALSE(MayReadRegister(AndImmediate(8, 2, 0xff0000ff, {}), 20));
+  EXPECT_TRUE(MayReadRegister(Stg(Width::k128, 255, 4, 0, 20, {}), 23));
+  EXPECT_FALSE(MayReadRegister(Stg(Width::k128, 255, 4, 0, 20, {}), 19));
+  // ISETP.NE.U32.AND P0, PT, RZ, c[0x0][0x10c], PT and MOV R7, R8.
+  EXPECT_FALSE(MayReadRegister({0x00004300ff007a0c, 0x000fc80003f05070}, 20));
+  EXPECT_TRUE(MayReadRegister({0x0000000800077202, 0x000fe20000000f00}, 8));
 }
 
 TEST(Constants, AreWhatMovesOfThemWrite) {
@@ -65,14 +95,14 @@ TEST(Writers, NoneInTheTableIsMissed) {
 }
 
 TEST(ReservedUniforms, GeneralRegistersWithThoseNumbersAreFine) {
-  EXPECT_FALSE(MayUseReservedUniforms(MovImmediate(0, 1, {})));
-  EXPECT_FALSE(MayUseReservedUniforms(MovFromUniform(2, 8, {})));
-  EXPECT_FALSE(MayUseReservedUniforms(Stg(Width::k32, 2, 4, 0, 0, {})));
+  EXPECT_FALSE(MayUseReservedUniforms(MovImmediate(0, 1, {}), kHopper));
+  EXPECT_FALSE(MayUseReservedUniforms(MovFromUniform(2, 8, {}), kHopper));
+  EXPECT_FALSE(MayUseReservedUniforms(Stg(Width::k32, 2, 4, 0, 0, {}), kHopper));
   // `ELECT P0, URZ, PT` and `ISETP.LE.AND P2, PT, R6, UR4, PT`, by ptxas 13.0.
-  EXPECT_FALSE(MayUseReservedUniforms({0x00000000003f782f, 0x000fe40003800000}));
-  EXPECT_FALSE(MayUseReservedUniforms({0x0000000406007c0c, 0x001fe2000bf43270}));
+  EXPECT_FALSE(MayUseReservedUniforms({0x00000000003f782f, 0x000fe40003800000}, kHopper));
+  EXPECT_FALSE(MayUseReservedUniforms({0x0000000406007c0c, 0x001fe2000bf43270}, kHopper));
   // `UISETP.LT.U32.AND UP0, UPT, UR8, 0x5, UPT`: bits 16..21 are zero but name nothing.
-  EXPECT_FALSE(MayUseReservedUniforms({0x000000050800788c, 0x000fe2000bf01070}));
+  EXPECT_FALSE(MayUseReservedUniforms({0x000000050800788c, 0x000fe2000bf01070}, kHopper));
 }
 
 TEST(Isetp, TellsSimpleComparisonsFromOthers) {
@@ -91,30 +121,34 @@ TEST(Isetp, TellsSimpleComparisonsFromOthers) {
   for (const Case& c : cases) {
     EXPECT_TRUE(IsIsetp(c.instruction));
     EXPECT_EQ(IsetpPredicate(c.instruction), c.predicate);
-    EXPECT_EQ(IsSimpleIsetp(c.instruction), c.simple);
+    EXPECT_EQ(IsSimpleIsetp(c.instruction, kHopper), c.simple);
   }
+  // .GE.OR P0, PT, R8, R9, !P0: the header itself joins comparisons before sm_90.
+  EXPECT_TRUE(IsSimpleIsetp({0x000000090800720c, 0x000fe40004706670}, kAmpere));
+  EXPECT_FALSE(IsSimpleIsetp({0x000000ff0300720c, 0x000fe40003f45320}, kAmpere));
   EXPECT_FALSE(IsIsetp(TestImmediate(0, 2, 31, {})));
   EXPECT_FALSE(IsIsetp({0x000000050800788c, 0x000fe2000bf01070}));  // UISETP
 }
 
 TEST(UnguardedSources, StoreWithoutAReadBarrier) {
   // `STG.E desc[UR6][R2.64], R7`, the last store of a kernel by ptxas 13.0.
-  const RegisterSet set = UnguardedSources({0x0000000702007986, 0x000fe2000c101906});
+  const RegisterSet set = UnguardedSources({0x0000000702007986, 0x000fe2000c101906}, kHopper);
   EXPECT_TRUE(set[2] && set[3] && set[7]);
   EXPECT_FALSE(set[8]);
 }
 
 TEST(UnguardedSources, WideStore) {
-  const RegisterSet set = UnguardedSources(Stg(Width::k128, 255, 4, 0, 20, {}));
+  const RegisterSet set = UnguardedSources(Stg(Width::k128, 255, 4, 0, 20, {}), kHopper);
   EXPECT_TRUE(set[20] && set[21] && set[22] && set[23]);
   EXPECT_FALSE(set[24]);
   EXPECT_EQ(set.count(), 4u);
 }
 
 TEST(UnguardedSources, BarriersAndArithmeticAreNoConcern) {
-  EXPECT_TRUE(UnguardedSources(Stg(Width::k128, 255, 4, 0, 20, {.read_barrier = 1})).none());
-  EXPECT_TRUE(UnguardedSources(Ldg(Width::k64, 8, 4, 4, 0, {.write_barrier = 2})).none());
-  EXPECT_TRUE(UnguardedSources(ImadImmediate(4, 0, 1, 2, {})).none());
+  EXPECT_TRUE(
+      UnguardedSources(Stg(Width::k128, 255, 4, 0, 20, {.read_barrier = 1}), kHopper).none());
+  EXPECT_TRUE(UnguardedSources(Ldg(Width::k64, 8, 4, 4, 0, {.write_barrier = 2}), kHopper).none());
+  EXPECT_TRUE(UnguardedSources(ImadImmediate(4, 0, 1, 2, {}), kHopper).none());
 }
 
 TEST(CanGuardSources, StoresThatHaveNoScoreboard) {

@@ -197,11 +197,13 @@ uint32_t IndexAt(int64_t address) {
   return index < kNowhere ? static_cast<uint32_t>(index) : kNowhere;
 }
 uint32_t RelativeIndex(const Op& op, uint32_t index) {
-  return IndexAt(sass::RelativeTarget(op.word, uint64_t{index} * sass::kInstructionBytes));
+  return IndexAt(sass::RelativeTarget(op.word, uint64_t{index} * sass::kInstructionBytes,
+                                      sass::Generation::kHopper));
 }
 // The signed displacement, in bytes, of a jump that adds a register to it.
 int64_t Displacement(const Op& op) {
-  return sass::RelativeTarget(op.word, 0) - int64_t{sass::kInstructionBytes};
+  return sass::RelativeTarget(op.word, 0, sass::Generation::kHopper) -
+         int64_t{sass::kInstructionBytes};
 }
 
 }  // namespace

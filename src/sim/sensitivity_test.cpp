@@ -124,7 +124,8 @@ void Aim(const sass::Instruction& word, const OneWarp& warp, uint32_t seed, OneW
   if (mnemonic == "CALL" || mnemonic == "RET" || mnemonic == "BRX") {
     const bool absolute = word.opcode() == 0x343 || (mnemonic == "RET" && word.Bits(85, 1) != 0);
     const uint64_t displacement =
-        static_cast<uint64_t>(sass::RelativeTarget(word, 0) - int64_t{sass::kInstructionBytes});
+        static_cast<uint64_t>(sass::RelativeTarget(word, 0, sass::Generation::kHopper) -
+                              int64_t{sass::kInstructionBytes});
     for (uint32_t i = 0; i < kLanes; ++i) {
       set(a, i, (absolute ? warp.code_base() : 0) + 16 * (9 + i % 2) - displacement, true);
     }

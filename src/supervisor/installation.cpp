@@ -33,4 +33,6 @@ Result<std::string> FindCollector() { return FindOurs("libiket_inject.so"); }
 
 Result<std::string> FindSoftwareDevice() { return FindOurs("iket-sim/libcuda.so.1"); }
 
+Result<std::string> FindTrialImage() { return FindOurs("iket/trial.fatbin"); }
+
 }  // namespace iket::supervisor

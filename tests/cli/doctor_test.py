@@ -1,6 +1,9 @@
 """iket doctor: says what is there, and what to do about what is not."""
 
+import json
 import os
+import shutil
+import subprocess
 import unittest
 
 import harness
@@ -50,6 +53,43 @@ class DoctorTest(harness.CliTest):
         self.assertIn("LD_LIBRARY_PATH", driver["advice"])
         (gpu,) = self.about(findings, "gpu")
         self.assertRegex(gpu["what"], r"^GPU 0: .*software device.*, sm_90, 132 SMs$")
+
+    def trial(self, program, **environment):
+        """The finding of a trial on the software device."""
+        device = self.about(self.findings(), "software device")[0]["what"]
+        done = subprocess.run([program, "doctor", "--trial", "--json"], timeout=120, stdout=subprocess.PIPE, check=False,
+                              env={**os.environ, "LD_LIBRARY_PATH": os.path.dirname(device), **environment})
+        findings = json.loads(done.stdout)["findings"]
+        (trial,) = self.about(findings, "trial")
+        self.assertEqual(done.returncode, 1 if any(row["verdict"] == "bad" for row in findings) else 0)
+        return trial
+
+    def test_a_trial(self):
+        """12 warps with 19 events each, whatever else is to be recorded."""
+        trial = self.trial(os.environ["IKET"], IKET_SELECTION="kernel ^none$")
+        self.assertEqual(trial["verdict"], "ok", trial)
+        self.assertEqual(trial["what"], "GPU 0: 12 warps and 228 events of a kernel with marks, as they must be")
+
+    def test_a_trial_that_fails(self):
+        """Without the kernel, with one that is damaged, and where there is no place for a capture."""
+        program = os.path.join(self.folder, "bin", "iket")
+        os.mkdir(os.path.dirname(program))
+        shutil.copy(os.environ["IKET"], program)
+        lib = os.path.join(os.path.dirname(os.path.dirname(os.environ["IKET"])), "lib")
+        os.mkdir(os.path.join(self.folder, "lib"))
+        os.symlink(os.path.join(lib, "libiket_inject.so"), os.path.join(self.folder, "lib", "libiket_inject.so"))
+        trial = self.trial(program)
+        self.assertEqual(trial["verdict"], "bad")
+        self.assertIn("trial.fatbin: No such file or directory", trial["what"])
+        os.mkdir(os.path.join(self.folder, "lib", "iket"))
+        image = os.path.join(self.folder, "lib", "iket", "trial.fatbin")
+        with open(image, "wb") as file:
+            file.write(b"no code")
+        self.assertRegex(self.trial(program)["what"], "GPU 0: .*cuModuleLoadData: CUDA_ERROR_")
+        os.unlink(image)
+        os.symlink(os.path.join(lib, "iket", "trial.fatbin"), image)
+        self.assertEqual(self.trial(program)["verdict"], "ok")
+        self.assertIn("no folder", self.trial(program, TMPDIR="/proc")["what"])
 
     def test_what_else_gets_into_programs(self):
         notes = self.about(self.findings(CUDA_INJECTION64_PATH="/opt/other.so"), "environment")

@@ -69,9 +69,11 @@ class InfoTest(harness.CliTest):
         self.assertEqual(len(re.findall(r"(?m)^    at 0x[0-9a-f]{4}", result.out)), 6)
 
     def test_what_would_be_refused_has_its_reason(self):
-        path = os.path.join(harness.SOURCE_DIR, "tests", "data", "patch", "plain.sm_80.cubin")
-        result = self.iket("info", path)
-        self.assertRegex(result.out, r"(?m)^  plain .* refused: code for sm_80")
+        with open(os.path.join(harness.SOURCE_DIR, "tests", "data", "patch", "plain.sm_80.cubin"), "rb") as file:
+            code = bytearray(file.read())
+        code[49] = 75  # of e_flags: the architecture
+        result = self.iket("info", self.write("plain.sm_75.cubin", bytes(code)))
+        self.assertRegex(result.out, r"(?m)^  plain .* refused: code for sm_75")
         self.assertRegex(result.out, r"(?m)^  and 1 kernel without marks$")
 
     PTX = b"// made by hand\n.version 9.0\n.target sm_90\n.address_size 64\n"

@@ -5,7 +5,7 @@ EIATTR_REGCOUNT = 0x2F
 
 
 class Cubin:
-    """Code sections by kernel, register counts by kernel, and our declarations."""
+    """Sections by name, code by kernel, register counts by kernel, and our declarations."""
 
     def __init__(self, data):
         assert data[:4] == b"\x7fELF"
@@ -20,6 +20,7 @@ class Cubin:
             return strings[at:strings.index(b"\0", at)].decode()
 
         sections = {text(body(names), header[0]): i for i, header in enumerate(headers)}
+        self.bodies = {name: body(i) for name, i in sections.items()}
         self.code = {name[len(".text."):]: body(i) for name, i in sections.items()
                      if name.startswith(".text.")}
         symbols, strings = body(sections[".symtab"]), body(sections[".strtab"])

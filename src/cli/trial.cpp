@@ -1,0 +1,220 @@
+#include "cli/trial.h"
+
+#include <cuda.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <iket/embed.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "cli/load.h"
+#include "cli/text.h"
+#include "supervisor/installation.h"
+
+namespace iket::cli {
+namespace {
+
+constexpr uint32_t kCtas = 4, kThreads = 96, kRounds = 5, kWarps = kCtas * kThreads / 32;
+constexpr unsigned kSecondsAtMost = 60;
+
+// An event that a warp of the kernel records.
+struct Expected {
+  std::string_view name;
+  trace::EventKind kind;
+  uint64_t payload;
+};
+
+std::vector<Expected> EventsOf(uint32_t cta, uint32_t warp) {
+  using trace::EventKind;
+  std::vector<Expected> events{{"begun", EventKind::kMark, 0}};
+  for (uint32_t k = 0; k < kRounds; ++k) {
+    events.push_back({"round", EventKind::kRangeBegin, k});
+    events.push_back({"odd", EventKind::kMark, warp * 32 + 1});  // of the first active lane
+    events.push_back({"round", EventKind::kRangeEnd, 0});
+  }
+  events.push_back({"last", EventKind::kTokenBegin, kRounds});
+  events.push_back({"last", EventKind::kTokenEnd, kRounds + 1});
+  events.push_back({"wide", EventKind::kMark, (uint64_t{1} << 40) + cta});
+  return events;
+}
+
+uint32_t ResultOf(uint32_t thread) {
+  uint32_t sum = thread;
+  for (uint32_t k = 0; k < kRounds; ++k) sum = sum * 1664525u + 1013904223u + k;
+  return sum;
+}
+
+// What is wrong with the capture; empty if it is what the kernel did.
+std::string Compare(const trace::Model& model) {
+  if (model.launches.size() != 1) return Counted(model.launches.size(), "launch", "launches");
+  if (model.launches[0].completeness != trace::Completeness::kComplete) {
+    return "its launch is not complete";
+  }
+  if (model.warps.size() != kWarps) return Counted(model.warps.size(), "warp");
+  for (uint32_t warp = 0; warp < model.warps.size(); ++warp) {
+    const uint32_t cta = model.warps.cta_x[warp], index = model.warps.index[warp];
+    const std::vector<Expected> expected = EventsOf(cta, index);
+    const auto where = fmt::format("warp {} of CTA {}", index, cta);
+    if (model.warps.event_count[warp] != expected.size()) {
+      return fmt::format("{} has {}, not {}", where,
+                         Counted(model.warps.event_count[warp], "event"), expected.size());
+    }
+    for (uint32_t i = 0; i < expected.size(); ++i) {
+      const uint32_t event = model.warps.first_event[warp] + i;
+      const uint32_t row = model.events.declaration[event];
+      const uint64_t payload = model.events.payload[event];
+      if (model.DeclarationName(row) != expected[i].name ||
+          model.declarations[row].kind != expected[i].kind || payload != expected[i].payload) {
+        return fmt::format("event {} of {} is {} with {}, not {} with {}", i, where,
+                           model.DeclarationName(row), payload, expected[i].name,
+                           expected[i].payload);
+      }
+    }
+  }
+  return {};
+}
+
+// A folder that is gone with this.
+class Scratch {
+ public:
+  Scratch() {
+    std::string path = (std::filesystem::temp_directory_path() / "iket_trial_XXXXXX").string();
+    if (mkdtemp(path.data()) != nullptr) path_ = path;
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// How the process ended, or its last words.
+std::string HowItEnded(int status, std::string said) {
+  while (!said.empty() && said.back() == '\n') said.pop_back();
+  said.erase(0, said.rfind('\n') + 1);
+  if (said.starts_with("iket: ")) said.erase(0, std::string_view("iket: ").size());
+  if (WIFSIGNALED(status)) {
+    return WTERMSIG(status) == SIGALRM
+               ? fmt::format("the kernel did not end within {} seconds", kSecondsAtMost)
+               : fmt::format("the process was ended by signal {}", WTERMSIG(status));
+  }
+  return said.empty() ? fmt::format("exit code {}", WEXITSTATUS(status)) : said;
+}
+
+// Keeps the first thing that went wrong.
+class Driver {
+ public:
+  bool Good(CUresult result, const char* function) {
+    if (result == CUDA_SUCCESS) return true;
+    const char* name = nullptr;
+    const auto name_of = IKET_EMBED(cuGetErrorName);
+    if (name_of != nullptr) name_of(result, &name);
+    why_ = fmt::format("{}: {}", function, name != nullptr ? name : "an unknown error");
+    return false;
+  }
+  const std::string& why() const { return why_; }
+
+ private:
+  std::string why_;
+};
+#define GOOD(function, ...) driver.Good(IKET_EMBED(function)(__VA_ARGS__), #function)
+
+// What went wrong; empty if nothing did.
+std::string RunKernel(uint32_t gpu, const std::string& code, const std::string& capture) {
+  Driver driver;
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+  CUmodule module = nullptr;
+  CUfunction kernel = nullptr;
+  CUdeviceptr memory = 0;
+  uint32_t rounds = kRounds;
+  void* arguments[] = {&memory, &rounds};
+  std::array<uint32_t, kCtas * kThreads> results{};
+  const bool done =
+      GOOD(cuInit, 0) && GOOD(cuDeviceGet, &device, static_cast<int>(gpu)) &&
+      GOOD(cuDevicePrimaryCtxRetain, &context, device) && GOOD(cuCtxSetCurrent, context) &&
+      GOOD(cuModuleLoadData, &module, code.data()) &&
+      GOOD(cuModuleGetFunction, &kernel, module, "iket_trial") &&
+      GOOD(cuMemAlloc, &memory, sizeof results) &&
+      GOOD(cuLaunchKernel, kernel, kCtas, 1, 1, kThreads, 1, 1, 0, nullptr, arguments, nullptr) &&
+      GOOD(cuCtxSynchronize) && GOOD(cuMemcpyDtoH, results.data(), memory, sizeof results);
+  if (!done) return driver.why();
+  for (uint32_t i = 0; i < results.size(); ++i) {
+    if (results[i] != ResultOf(i % kThreads)) return "the kernel's results are wrong";
+  }
+  const char* const why = iket_embed_write(capture.c_str());
+  return why != nullptr ? why : "";
+}
+#undef GOOD
+
+// Opens the collector and runs the kernel.
+Result<void> RunTraced(uint32_t gpu, const std::string& capture) {
+  const auto collector = supervisor::FindCollector();
+  if (!collector) return tl::unexpected(collector.error());
+  const auto image = supervisor::FindTrialImage();
+  if (!image) return tl::unexpected(image.error());
+  std::ifstream file(*image, std::ios::binary);
+  const std::string code((std::istreambuf_iterator<char>(file)), {});
+  iket_embed_options options{};
+  options.size = sizeof options;
+  options.library = collector->c_str();
+  if (const char* why = iket_embed_open(&options); why != nullptr) {
+    return Fail(ErrorKind::kSystem, "{}", why);
+  }
+  const std::string why = RunKernel(gpu, code, capture);
+  if (!why.empty()) return Fail(ErrorKind::kSystem, "{}", why);
+  return {};
+}
+
+}  // namespace
+
+Result<int> RunTrial(uint32_t gpu, const std::string& capture) {
+  alarm(kSecondsAtMost);
+  // What somebody wants recorded of programs is not meant for this one.
+  for (const char* name : {"IKET_SELECTION", "IKET_COLLECTOR"}) unsetenv(name);
+  const auto done = RunTraced(gpu, capture);
+  if (!done) return tl::unexpected(done.error());
+  return 0;
+}
+
+Trial TryGpu(uint32_t gpu, const std::string& self) {
+  const Scratch folder;
+  if (folder.path().empty()) return {false, "no folder for its capture could be made"};
+  const std::string capture = folder.path() + "/trial.iketcap", said = folder.path() + "/said";
+  const std::string number = std::to_string(gpu);
+  const pid_t child = fork();
+  if (child == 0) {
+    const int output = open(said.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (output >= 0) dup2(output, STDERR_FILENO);
+    execl(self.c_str(), "iket", "doctor", "--trial-of", number.c_str(), capture.c_str(), nullptr);
+    _exit(127);
+  }
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child) return {false, "no process could be made"};
+  if (status != 0) {
+    std::ifstream file(said);
+    return {false, HowItEnded(status, {std::istreambuf_iterator<char>(file), {}})};
+  }
+  const auto loaded = Load(capture);
+  if (!loaded) return {false, loaded.error().message};
+  if (std::string wrong = Compare(loaded->model); !wrong.empty()) {
+    return {false, "its capture is wrong: " + wrong};
+  }
+  return {true,
+          fmt::format("{} and {} of a kernel with marks, as they must be", Counted(kWarps, "warp"),
+                      Counted(loaded->model.events.size(), "event"))};
+}
+
+}  // namespace iket::cli
