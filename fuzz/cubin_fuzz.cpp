@@ -7,6 +7,7 @@
 #include "cubin/image.h"
 #include "cubin/image_kind.h"
 #include "cubin/kernels.h"
+#include "cubin/line_table.h"
 #include "cubin/nvinfo.h"
 #include "mutate_image.h"
 
@@ -24,7 +25,11 @@ void ReadAll(const Image& image) {
   (void)ReadCallGraph(image);
   const auto functions = Functions(image);
   if (!functions) return;
+  const LineTable lines(image);
   for (const Function& function : *functions) {
+    for (uint64_t at = 0; at < function.size && at < 4096; at += 16) {
+      (void)lines.At(function.section, function.offset + at);
+    }
     (void)GetRegisterCount(image, function.symbol);
     (void)ExitOffsets(image, function.section);
     (void)Parameters(image, function.section);

@@ -15,9 +15,21 @@ constexpr int kIterations = 2000;
 constexpr int kFmas = 64;
 constexpr int kLaunches = 7;
 
-enum class Mode { kClean, kMark, kMarkPayload, kPushPop, kRangePayload, kClockLog };
-constexpr const char* kModeNames[] = {"clean",    "mark",          "mark_payload",
-                                      "push_pop", "range_payload", "clock64_log"};
+enum class Mode {
+  kClean,
+  kMark,
+  kMarkPayload,
+  kMarkPayload64,
+  kFlow,
+  kPushPop,
+  kRangePayload,
+  kToken,
+  kTokenPayload,
+  kClockLog
+};
+constexpr const char* kModeNames[] = {
+    "clean",    "mark",          "mark_payload", "mark_payload_64", "flow",
+    "push_pop", "range_payload", "token",        "token_payload",   "clock64_log"};
 
 // What people write by hand: clock and id of an event into an array of the warp's own.
 struct LogEntry {
@@ -44,6 +56,8 @@ __global__ void __launch_bounds__(1024)
     };
     if constexpr (kMode == Mode::kMark) iket::mark("m"_ev);
     if constexpr (kMode == Mode::kMarkPayload) iket::mark("m"_ev, i);
+    if constexpr (kMode == Mode::kMarkPayload64) iket::mark("m"_ev, (1LL << 32) + i);
+    if constexpr (kMode == Mode::kFlow) iket::flow_out("f"_ev, i);
     if constexpr (kMode == Mode::kClockLog) {
       if (first_lane) *next++ = LogEntry{clock64(), 1};
     }
@@ -54,6 +68,14 @@ __global__ void __launch_bounds__(1024)
     } else if constexpr (kMode == Mode::kRangePayload) {
       iket::range range{"r"_ev, i};
       body();
+    } else if constexpr (kMode == Mode::kToken) {
+      const auto token = iket::start("t"_ev);
+      body();
+      iket::end(token);
+    } else if constexpr (kMode == Mode::kTokenPayload) {
+      const auto token = iket::start("t"_ev, i);
+      body();
+      iket::end(token, i);
     } else {
       body();
     }
@@ -94,8 +116,12 @@ int main() {
     Measure<Mode::kClean>(n, cycles, sink, log);
     Measure<Mode::kMark>(n, cycles, sink, log);
     Measure<Mode::kMarkPayload>(n, cycles, sink, log);
+    Measure<Mode::kMarkPayload64>(n, cycles, sink, log);
+    Measure<Mode::kFlow>(n, cycles, sink, log);
     Measure<Mode::kPushPop>(n, cycles, sink, log);
     Measure<Mode::kRangePayload>(n, cycles, sink, log);
+    Measure<Mode::kToken>(n, cycles, sink, log);
+    Measure<Mode::kTokenPayload>(n, cycles, sink, log);
     Measure<Mode::kClockLog>(n, cycles, sink, log);
   }
   return 0;

@@ -7,8 +7,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, os.pardir)]
 import gpu_table  # noqa: E402
 
-ROWS = [("mark", "mark"), ("mark_payload", "mark, 32-bit payload"), ("push_pop", "push + pop, a pair"),
-        ("range_payload", "scoped range, 32-bit payload")]
+ROWS = [("mark", "mark"), ("mark_payload", "mark, 32-bit payload"), ("mark_payload_64", "mark, 64-bit payload"),
+        ("flow", "`flow_out`"), ("push_pop", "push + pop, a pair"),
+        ("range_payload", "scoped range, 32-bit payload"), ("token", "token, a pair"),
+        ("token_payload", "token, a pair, both with 32-bit payload")]
 
 
 def make(options, plain, collected):

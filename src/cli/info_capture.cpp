@@ -235,6 +235,8 @@ void WriteFacts(JsonWriter& json, const capture::Reader& reader) {
       json.Member("kind", KindText(declaration.kind));
       json.Member("payload", PayloadText(declaration.payload));
       json.Member("id", declaration.event);
+      json.Member("file", declaration.file);
+      json.Member("line", declaration.line);
       json.Member("left_out", declaration.left_out);
     }
   }

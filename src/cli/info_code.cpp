@@ -108,6 +108,35 @@ ImageInfo Describe(const CodeImage& code) {
   return info;
 }
 
+// "gemm.cu:120"; in full in JSON.
+std::string PlaceText(const patch::Location& place) {
+  if (!place.known()) return "";
+  return Printable(fmt::format("{}:{}", place.file.substr(place.file.rfind('/') + 1), place.line));
+}
+
+bool AnyPlace(const ImageInfo& info) {
+  return std::any_of(info.functions.begin(), info.functions.end(), [](const auto& function) {
+    return std::any_of(function.sites.begin(), function.sites.end(),
+                       [](const auto& site) { return site.place.known(); });
+  });
+}
+
+// "tile, gemm.cu:120, with payload".
+std::string SiteText(const ImageInfo& info, const patch::SiteReport& site) {
+  std::string text;
+  const auto add = [&text](const std::string& part) {
+    if (!part.empty()) text += (text.empty() ? "" : ", ") + part;
+  };
+  for (const patch::Declaration& declaration : info.report.declarations) {
+    if (declaration.id != site.event) continue;
+    add(Printable(declaration.name.empty() ? KindText(declaration.kind) : declaration.name));
+    break;
+  }
+  add(PlaceText(site.place));
+  if (site.has_payload) add("with payload");
+  return text;
+}
+
 std::string ImageText(const ImageInfo& info, const InfoOptions& options) {
   std::string text = info.where.empty() ? "" : "\n" + info.where + ": ";
   text += fmt::format("{}{}{}", info.kind, info.arch.empty() ? "" : ", ", info.arch);
@@ -130,11 +159,12 @@ std::string ImageText(const ImageInfo& info, const InfoOptions& options) {
   }
 
   if (!info.report.declarations.empty()) {
-    Table table({Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft});
-    table.Row({"mark", "kind", "payload", "id"});
+    Table table({Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft});
+    table.Row({"mark", "kind", "payload", "id", AnyPlace(info) ? "where" : ""});
     for (const patch::Declaration& declaration : info.report.declarations) {
       table.Row({Printable(declaration.name), KindText(declaration.kind), PayloadOf(declaration),
-                 fmt::format("{:#010x}", declaration.id)});
+                 fmt::format("{:#010x}", declaration.id),
+                 PlaceText({.file = declaration.file, .line = declaration.line})});
     }
     text += "\n" + table.Text(2);
   }
@@ -155,8 +185,7 @@ std::string ImageText(const ImageInfo& info, const InfoOptions& options) {
                std::to_string(function.sites.size()), Printable(FateOf(function))});
     if (!options.sites) continue;
     for (const patch::SiteReport& site : function.sites) {
-      table.Row({fmt::format("  at {:#06x}", site.offset), "", "",
-                 site.has_payload ? "with payload" : ""});
+      table.Row({fmt::format("  at {:#06x}", site.offset), "", "", SiteText(info, site)});
     }
   }
   if (any) text += "\n" + table.Text(2);
@@ -192,6 +221,8 @@ void WriteImage(JsonWriter& json, const ImageInfo& info) {
       json.Member("kind", KindText(declaration.kind));
       json.Member("payload", PayloadOf(declaration));
       json.Member("id", declaration.id);
+      json.Member("file", declaration.file);
+      json.Member("line", declaration.line);
     }
   }
   auto functions = json.Array("functions");
@@ -207,6 +238,9 @@ void WriteImage(JsonWriter& json, const ImageInfo& info) {
       auto place = json.Object();
       json.Member("offset", site.offset);
       json.Member("payload", site.has_payload);
+      json.Member("event", site.event);
+      json.Member("file", site.place.file);
+      json.Member("line", site.place.line);
     }
   }
 }

@@ -144,6 +144,37 @@ std::string NumbersText(const Report& report, std::vector<uint32_t> kernels) {
   return any ? "\nkernels of one name\n" + table.Text(2) : "";
 }
 
+// Where ranges and marks of a name begin in the source; line 0 if that is not known, or at several
+// places.
+struct Place {
+  std::string file;
+  uint32_t line = 0;
+
+  std::string Text() const {
+    if (line == 0) return "";
+    return Printable(fmt::format("{}:{}", file.substr(file.rfind('/') + 1), line));
+  }
+};
+
+Place PlaceOf(const trace::Model& model, trace::StringId name) {
+  Place place;
+  for (const trace::Declaration& declaration : model.declarations) {
+    if (declaration.name != name || declaration.line == 0 || trace::Closes(declaration.kind)) {
+      continue;
+    }
+    const std::string& file = model.String(declaration.file);
+    if (place.line != 0 && (place.line != declaration.line || place.file != file)) return {};
+    place = {.file = file, .line = declaration.line};
+  }
+  return place;
+}
+
+void WritePlace(JsonWriter& json, const trace::Model& model, trace::StringId name) {
+  const Place place = PlaceOf(model, name);
+  json.Member("source_file", place.file);
+  json.Member("source_line", place.line);
+}
+
 std::string StatisticsText(const Report& report) {
   const trace::Model& model = report.loaded.model;
   std::vector<uint32_t> kernels;  // in the order of their largest range
@@ -162,14 +193,17 @@ std::string StatisticsText(const Report& report) {
     table.Row({"name", "n", "total", "median", "p99", "max", ""});
     for (const auto& row : report.statistics.ranges) {
       if (row.kernel != kernel) continue;
-      std::string note;
-      if (row.unclosed != 0) note = fmt::format("and {} without end", Count(row.unclosed));
+      std::string note = PlaceOf(model, row.name).Text();
+      if (row.unclosed != 0) {
+        note += fmt::format("{}and {} without end", note.empty() ? "" : "  ", Count(row.unclosed));
+      }
       table.Row({Printable(model.String(row.name)), Count(row.count), Duration(row.ns.total),
                  Duration(row.ns.median), Duration(row.ns.p99), Duration(row.ns.max), note});
     }
     for (const auto& row : report.statistics.marks) {
       if (row.kernel != kernel) continue;
-      table.Row({Printable(model.String(row.name)), Count(row.count), "mark"});
+      table.Row({Printable(model.String(row.name)), Count(row.count), "mark", "", "", "",
+                 PlaceOf(model, row.name).Text()});
     }
     text += fmt::format("\n{}\n", Printable(KernelName(model, kernel))) + table.Text(2);
   }
@@ -255,6 +289,7 @@ std::string ReportJson(const Report& report) {
         auto range = json.Object();
         WriteKernel(json, model, row.kernel);
         json.Member("name", model.String(row.name));
+        WritePlace(json, model, row.name);
         json.Member("n", row.count);
         json.Member("unclosed", row.unclosed);
         json.Member("crossed", row.crossed);
@@ -267,6 +302,7 @@ std::string ReportJson(const Report& report) {
       auto mark = json.Object();
       WriteKernel(json, model, row.kernel);
       json.Member("name", model.String(row.name));
+      WritePlace(json, model, row.name);
       json.Member("n", row.count);
     }
   }

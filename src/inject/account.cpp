@@ -12,6 +12,8 @@ capture::Declaration ToCapture(uint32_t image, const patch::Declaration& declara
           .kind = static_cast<capture::EventKind>(declaration.kind),
           .payload = static_cast<capture::PayloadType>(declaration.payload),
           .name = declaration.name,
+          .file = declaration.file,
+          .line = declaration.line,
           .left_out = declaration.left_out};
 }
 

@@ -175,6 +175,44 @@ std::array<uint32_t, 3> ClusterCtas(const cubin::Image& image, uint32_t section)
   return ctas;
 }
 
+// Where sites and events stand, if the image has line tables.
+void Locate(const cubin::Image& image, const Plan& plan, ImageReport& report) {
+  const cubin::LineTable table(image);
+  if (table.empty()) return;
+  std::map<uint32_t, std::string> names;
+  for (const Declaration& declaration : report.declarations) {
+    names.emplace(declaration.id, declaration.name);
+  }
+  std::vector<LocatedSite> sites;
+  size_t shown = 0;
+  for (size_t i = 0; i < plan.sections.size(); ++i) {
+    if (!plan.Shows(i)) continue;
+    for (const SiteReport& site : report.functions[shown].sites) {
+      sites.push_back({.name = names[site.event],
+                       .event = site.event,
+                       .lines = table.At(plan.sections[i].section, site.offset)});
+    }
+    ++shown;
+  }
+  const std::vector<Location> places = PlacesOf(sites);
+  std::map<uint32_t, std::optional<Location>> of_event;
+  size_t next = 0;
+  for (FunctionReport& function : report.functions) {
+    for (SiteReport& site : function.sites) {
+      site.place = places[next++];
+      if (!site.place.known()) continue;
+      const auto [known, is_new] = of_event.try_emplace(site.event, site.place);
+      if (!is_new && known->second != site.place) known->second.reset();
+    }
+  }
+  for (Declaration& declaration : report.declarations) {
+    const auto known = of_event.find(declaration.id);
+    if (known == of_event.end() || !known->second) continue;
+    declaration.file = known->second->file;
+    declaration.line = known->second->line;
+  }
+}
+
 Result<ImageReport> Report(const cubin::Image& image, const Plan& plan) {
   ImageReport report;
   report.arch = image.ArchName();
@@ -187,6 +225,7 @@ Result<ImageReport> Report(const cubin::Image& image, const Plan& plan) {
     report.functions.back().left_out = !plan.choices[i].wanted;
     report.functions.back().cluster_ctas = ClusterCtas(image, plan.sections[i].section);
   }
+  if (!report.declarations.empty()) Locate(image, plan, report);
   return report;
 }
 

@@ -27,6 +27,7 @@
 #include "cubin/image.h"
 #include "patch/declaration.h"
 #include "patch/foreign.h"
+#include "patch/locations.h"
 #include "ring/cta_filter.h"
 #include "ring/layout.h"
 
@@ -37,6 +38,7 @@ struct SiteReport {
   bool has_payload = false;
   uint32_t event = 0;     // its id; 0: the code does not show which
   bool left_out = false;  // nobody wants its event: it is as it was
+  Location place{};       // with -lineinfo
 };
 
 struct FunctionReport {

@@ -481,7 +481,7 @@ TEST(Refused, OtherArchitectures) {
     auto bytes = cubin::testing::ReadFile(IKET_SOURCE_DIR "/tests/data/patch/plain.sm_80.cubin");
     constexpr size_t kArch = 49;  // the second byte of e_flags
     bytes[kArch] = static_cast<std::byte>(sm);
-    return Parse(std::move(bytes));
+    return Parse(bytes);
   };
   EXPECT_EQ(RefusalWithoutImage(for_sm(75), "plain"),
             "code for sm_75: this version traces sm_80 and later");

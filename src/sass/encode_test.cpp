@@ -23,7 +23,7 @@ struct Case {
 // One line a form. The words were taken from nvdisasm, not from the functions under test.
 const std::vector<Case>& Cases() {
   using SR = SpecialRegister;
-  static const std::vector<Case> cases = {
+  static const std::vector<Case> kCases = {
       // clang-format off
       {Nop(kPlain), {0x0000000000007918, 0x000fe20000000000}},
       {S2r(12, SR::kCtaIdX, kPlain), {0x00000000000c7919, 0x000fe20000002500}},
@@ -67,7 +67,7 @@ const std::vector<Case>& Cases() {
       {Stg(Width::k128, 255, 0, 0, 8, kPlain).WithNegatedGuard(0), {0x00000008ff008986, 0x000fe20008100d00}},
       // clang-format on
   };
-  return cases;
+  return kCases;
 }
 
 TEST(Encode, WordsEqualThoseOfNvdisasm) {

@@ -77,6 +77,31 @@ class DeviceApiTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout)
         return cubin
 
+    def profile(self, folder, cubin, ending):
+        """The path of what was written with this ending."""
+        output = os.path.join(folder, "out")
+        done = subprocess.run([os.environ["IKET"], "profile", "--device", "sim", "--export", "trace.json", "-o",
+                               output, "--", os.environ["IKET_HELLO"], cubin, "snippet", "3"],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        path, = (name for name in os.listdir(output) if name.endswith(ending))
+        return os.path.join(output, path)
+
+    def test_places(self):
+        """With -lineinfo a report says where each name stands in the source."""
+        code = 'iket::mark("here"_ev);\nfor (int k = 0; k < n; ++k) {\n  iket::range tile{"tile"_ev, k};\n  data[i] *= 2;\n}'
+        first = HEAD.count("\n") + 1
+        for options, expected in (["-lineinfo"], {"here": first, "tile": first + 2}), ([], {"here": 0, "tile": 0}):
+            with self.subTest(options), tempfile.TemporaryDirectory() as folder:
+                cubin = self.compile(folder, code, "20", "-DIKET_ENABLE", *options)
+                done = subprocess.run([os.environ["IKET"], "report", "--json", self.profile(folder, cubin, ".iketcap")],
+                                      stdout=subprocess.PIPE, check=True, timeout=120)
+                report = json.loads(done.stdout)
+                rows = report["ranges"] + report["marks"]
+                self.assertEqual({row["name"]: row["source_line"] for row in rows}, expected)
+                for row in rows:
+                    self.assertEqual(row["source_file"].endswith("/snippet.cu"), bool(options), row)
+
     def test_snippets(self):
         count = 0
         for title, standard, code, text in snippets():
@@ -84,13 +109,7 @@ class DeviceApiTest(unittest.TestCase):
             with self.subTest(title), tempfile.TemporaryDirectory() as folder:
                 self.compile(folder, code, standard)
                 cubin = self.compile(folder, code, standard, "-DIKET_ENABLE")
-                output = os.path.join(folder, "out")
-                done = subprocess.run([os.environ["IKET"], "profile", "--device", "sim", "--export", "trace.json", "-o",
-                                       output, "--", os.environ["IKET_HELLO"], cubin, "snippet", "3"],
-                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
-                self.assertEqual(done.returncode, 0, done.stdout)
-                trace, = (name for name in os.listdir(output) if name.endswith(".trace.json"))
-                with open(os.path.join(output, trace), encoding="utf-8") as file:
+                with open(self.profile(folder, cubin, ".trace.json"), encoding="utf-8") as file:
                     self.assertEqual(story(json.load(file)), text)
         self.assertGreater(count, 5)
 

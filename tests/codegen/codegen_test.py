@@ -51,7 +51,8 @@ class CodegenTest(unittest.TestCase):
     def compile(self, source, *options):
         """The path of the cubin."""
         path = os.path.join(self.folder, "out.cubin")
-        subprocess.run([os.environ["IKET_NVCC"], "-arch=" + ARCH, "-O3", "-I" + INCLUDE, "-cubin",
+        arch = [] if any(option.startswith("-arch=") for option in options) else ["-arch=" + ARCH]
+        subprocess.run([os.environ["IKET_NVCC"], *arch, "-O3", "-I" + INCLUDE, "-cubin",
                         "--Werror=all-warnings", *options, "-o", path,
                         os.path.join(HERE, source)], check=True, timeout=300)
         return path
@@ -291,6 +292,31 @@ class InfoTest(CodegenTest):
 
     def test_every_form_is_found_before_linking(self):
         self.check_forms("-rdc=true")
+
+    def test_places(self):
+        """With -lineinfo a mark stands where its name does in the source, also in unrolled code, in functions that are
+        inlined and, behind a wrapper, at the wrapper's caller; without, nowhere."""
+        with open(os.path.join(HERE, "places_of_marks.cu"), encoding="utf-8") as file:
+            source = file.read().splitlines()
+        line_of = {name: i + 1 for i, line in enumerate(source) for name in re.findall(r'"(\w+)"_ev', line)}
+        self.assertEqual(len(line_of), 8)
+        for arch in ("sm_80", "sm_90", "sm_100a"):
+            image = self.info(self.compile("places_of_marks.cu", "-std=c++20", "-DIKET_ENABLE", "-lineinfo",
+                                           "-arch=" + arch))
+            with self.subTest(arch):
+                for row in image["declarations"]:
+                    if row["kind"] in ("mark", "push", "range begin", "token begin"):
+                        self.assertEqual(row["line"], line_of[row["name"]], row)
+                        self.assertTrue(row["file"].endswith("/places_of_marks.cu"), row)
+                names = {row["id"]: row for row in image["declarations"]}
+                known = [site for function in image["functions"] for site in function["sites"] if site["line"]]
+                for site in known:
+                    row = names[site["event"]]
+                    if row["kind"] in ("mark", "push", "range begin", "token begin"):
+                        self.assertEqual(site["line"], line_of[row["name"]], row)
+                self.assertGreater(len(known), 12)
+        image = self.info(self.compile("places_of_marks.cu", "-std=c++20", "-DIKET_ENABLE"))
+        self.assertEqual({row["line"] for row in image["declarations"]}, {0})
 
     def check_forms(self, *options):
         image = self.info(self.compile("forms.cu", "-std=c++20", "-DIKET_ENABLE", *options))

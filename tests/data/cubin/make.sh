@@ -9,6 +9,7 @@ cubin() {  # OUTPUT SOURCE ARCH [OPTIONS...]
 }
 for arch in 80 90 90a 100a 120; do cubin saxpy.sm_$arch.cubin saxpy.cu sm_$arch; done
 cubin saxpy.sm_90a.lineinfo.cubin saxpy.cu sm_90a -lineinfo
+for arch in 80 90a 100a; do cubin lines.sm_$arch.cubin lines.cu sm_$arch -lineinfo; done
 cubin saxpy.sm_90a.debug.cubin saxpy.cu sm_90a -G
 cubin saxpy.sm_100a.debug.cubin saxpy.cu sm_100a -G
 for arch in 80 90a 100a; do cubin pipeline.sm_$arch.cubin pipeline.cu sm_$arch; done
@@ -20,6 +21,9 @@ object=$(mktemp -d)
 trap 'rm -rf "$object"' EXIT
 nvcc -std=c++17 -arch=sm_90a -rdc=true -c pointers.cu -o "$object/pointers.o" 2> /dev/null
 nvcc -arch=sm_90a -dlink -cubin "$object/pointers.o" -o pointers.sm_90a.linked.cubin 2> /dev/null
+
+nvcc -std=c++17 -arch=sm_90a -rdc=true -lineinfo -c lines.cu -o "$object/lines.o"
+nvcc -arch=sm_90a -dlink -cubin "$object/lines.o" -o lines.sm_90a.linked.cubin
 
 fatbin() {  # OUTPUT OPTIONS...
   output=$1
