@@ -96,9 +96,14 @@ class ZooTest(unittest.TestCase):
             done = run(os.environ["IKET"], "info", path)
         self.assertRegex(done.stdout, r"plain .* refused: the instruction at 0x[0-9a-f]+ uses one of UR0..UR3")
 
-    def check(self, folder, arch, source):
-        where = f"sm_{arch} {source}"
-        path, said = compiled(folder, source, arch, "-DIKET_ENABLE")
+    def test_options_of_the_compiler(self):
+        """The same for what ptxas makes with other options, but -O0, which it refuses to be patched after."""
+        options = ["-Xptxas=-O1", "-Xptxas=-O2", "--use_fast_math", "-maxrregcount=32", "-rdc=true"]
+        self.assertEqual(each(["80", "90a", "120a"], ["codegen/forms.cu", "codegen/places.cu"], options)(self.check), [])
+
+    def check(self, folder, arch, source, *options):
+        where = f"sm_{arch} {source} {options}"
+        path, said = compiled(folder, source, arch, "-DIKET_ENABLE", *options)
         if said:
             return [f"{where}: {said}"]
         patched = path + ".patched"

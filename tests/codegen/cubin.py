@@ -39,5 +39,5 @@ class Cubin:
         self.declarations = set()
         for name, _, _, section, value, length in rows:
             if "iket_decl" in text(strings, name):
-                assert section < count and headers[section][1] == 1, "a declaration without bytes"
+                assert section < count and headers[section][1] != 8, "a declaration without bytes"  # SHT_NOBITS
                 self.declarations.add(bytes(body(section)[value:value + length]))
