@@ -207,6 +207,29 @@ struct no_name {
   IKET_DETAIL_FUNCTION static constexpr char at(int) { return 0; }
 };
 
+// A name with a level, see level().
+template <typename Name, int Level>
+struct leveled_name : Name {
+  static constexpr int level = Level;
+};
+template <typename T, typename = void>
+struct level_of {
+  static constexpr int value = 0;
+};
+template <typename T>
+struct level_of<T, decltype(T::level, void())> {
+  static constexpr int value = T::level;
+};
+// Whether events of this name are left in the code.
+template <typename Name>
+struct is_kept {
+#if defined(IKET_LEVEL)
+  static constexpr bool value = level_of<Name>::value <= IKET_LEVEL;
+#else
+  static constexpr bool value = true;
+#endif
+};
+
 #if IKET_DETAIL_ON
 
 // The declaration of one event as bytes: a header of 16, the name, a NUL (docs/placeholder.md).
@@ -416,7 +439,7 @@ IKET_DETAIL_FUNCTION unsigned event(Name, T payload) {
       "iket: a payload is one number (integer, bool, enum, float, double, half, bfloat16, "
       "fp8) or pointer; cast the value to one of them");
 #if IKET_DETAIL_ON
-  if constexpr (is_name<Name>::value && payload_type<T>::known) {
+  if constexpr (is_name<Name>::value && payload_type<T>::known && is_kept<Name>::value) {
     return emit<Name, Kind, payload_type<T>::number>(bits_of(payload));
   }
 #else
@@ -428,7 +451,7 @@ template <kind Kind, typename Name>
 IKET_DETAIL_FUNCTION unsigned event(Name) {
   static_assert(is_name<Name>::value, "iket: a name is a literal with _ev behind it: \"load\"_ev");
 #if IKET_DETAIL_ON
-  if constexpr (is_name<Name>::value) return emit<Name, Kind>();
+  if constexpr (is_name<Name>::value && is_kept<Name>::value) return emit<Name, Kind>();
 #endif
   return 0;
 }
@@ -450,6 +473,48 @@ struct is_same<A, A> {
 
 }  // namespace detail
 
+// Whether an event happens: the first argument of those below that shall be conditional. Without
+// IKET_ENABLE it never holds, and what computes it is gone. Where it differs between the lanes of a
+// warp the event is of those for which it holds.
+//
+//   iket::mark(iket::only_if(k % 16 == 0), "k"_ev, k);
+class condition {
+ public:
+  IKET_DETAIL_FUNCTION explicit operator bool() const {
+#if IKET_DETAIL_ON
+    return holds_;
+#else
+    return false;
+#endif
+  }
+
+ private:
+  friend IKET_DETAIL_FUNCTION condition only_if(bool holds);
+#if defined(IKET_ENABLE)
+  bool holds_ = false;
+#endif
+};
+[[nodiscard]] IKET_DETAIL_FUNCTION condition only_if(bool holds) {
+  condition made;
+#if defined(IKET_ENABLE)
+  made.holds_ = holds;
+#else
+  static_cast<void>(holds);
+#endif
+  return made;
+}
+
+// The name with a level: events of a level above IKET_LEVEL, if that is defined, are left out of
+// the code, as all are without IKET_ENABLE. Other names have level 0.
+//
+//   iket::range inner{iket::level<2>("k"_ev), k};  // not with -DIKET_ENABLE -DIKET_LEVEL=1
+template <int Level, typename Name>
+IKET_DETAIL_FUNCTION constexpr detail::leveled_name<Name, Level> level(Name) {
+  static_assert(detail::is_name<Name>::value,
+                "iket: a name is a literal with _ev behind it: \"load\"_ev");
+  return {};
+}
+
 // A point in time on the timeline of the warp. `name` is a literal: "load"_ev.
 template <typename Name>
 IKET_DETAIL_FUNCTION void mark(Name name) {
@@ -460,6 +525,11 @@ IKET_DETAIL_FUNCTION void mark(Name name) {
 template <typename Name, typename T>
 IKET_DETAIL_FUNCTION void mark(Name name, T payload) {
   detail::event<detail::kind::mark>(name, payload);
+}
+
+template <typename Name, typename... Payload>
+IKET_DETAIL_FUNCTION void mark(condition when, Name name, Payload... payload) {
+  if (when) mark(name, payload...);
 }
 
 // Opens a range that the next pop() of the same warp closes; ranges nest. Prefer `range` where the
@@ -473,8 +543,11 @@ IKET_DETAIL_FUNCTION void push(Name name, T payload) {
   detail::event<detail::kind::push>(name, payload);
 }
 
-// Closes the innermost range that push() opened.
-IKET_DETAIL_FUNCTION void pop() { detail::event<detail::kind::pop>(detail::no_name{}); }
+// Closes the innermost range that push() opened. That of a push with a level has it, too: pop<2>().
+template <int Level = 0>
+IKET_DETAIL_FUNCTION void pop() {
+  detail::event<detail::kind::pop>(detail::leveled_name<detail::no_name, Level>{});
+}
 
 // A range from here to the end of the enclosing scope. It needs a name of its own: the range of
 // iket::range{"mma"_ev}; ends at once, so compilers warn.
@@ -496,6 +569,28 @@ template <typename Name>
 range(Name) -> range<Name>;
 template <typename Name, typename T>
 range(Name, T) -> range<Name>;
+
+// The same if a condition holds where it begins: iket::range_if r{iket::only_if(k == 0), "mma"_ev};
+template <typename Name>
+class range_if {
+ public:
+  template <typename... Payload>
+  [[nodiscard]] IKET_DETAIL_FUNCTION range_if(condition when, Name name, Payload... payload)
+      : when_(when) {
+    static_assert(sizeof...(Payload) <= 1, "iket: a range has one payload, or none");
+    if (when_) detail::event<detail::kind::range_begin>(name, payload...);
+  }
+  IKET_DETAIL_FUNCTION ~range_if() {
+    if (when_) detail::event<detail::kind::range_end>(Name{});
+  }
+  range_if(const range_if&) = delete;
+  range_if& operator=(const range_if&) = delete;
+
+ private:
+  condition when_;
+};
+template <typename Name, typename... Payload>
+range_if(condition, Name, Payload...) -> range_if<Name>;
 
 // A range that its token closes, wherever that is by then: in a later iteration, at one of several
 // exclusive places. Such ranges do not nest, and those of one name may overlap. A token is copied
@@ -577,7 +672,10 @@ IKET_DETAIL_FUNCTION void end(token<Name, Opened> closed, Payload... payload) {
   static_assert(detail::is_same<Opened, given>::value,
                 "iket: the end of a range has a payload if its start has one, of the same type");
 #if IKET_DETAIL_ON
-  if constexpr (sizeof...(Payload) == 0) {
+  if constexpr (!detail::is_kept<Name>::value) {
+    static_cast<void>(closed);
+    (static_cast<void>(payload), ...);
+  } else if constexpr (sizeof...(Payload) == 0) {
     detail::emit_end<Name>(closed.clock_);
   } else {
     detail::emit<Name, detail::kind::token_end, detail::payload_type<given>::number>(
@@ -678,10 +776,21 @@ operator""_ev(const char*, decltype(sizeof(0)));
 // type of its payload if it has one; until it is started it is a sentinel:
 //   IKET_TOKEN(load, "load", int);  IKET_START(load, k);  IKET_END(load, k);
 //   IKET_FLOW_OUT("full", k);  IKET_FLOW_IN("full", k);
+// On a condition, and with a level:
+//   IKET_MARK_IF(k % 16 == 0, "k", k);  IKET_RANGE_IF(k % 16 == 0, "mma", k);
+//   IKET_MARK_AT(2, "k", k);  IKET_RANGE_AT(2, "mma", k);
 #define IKET_MARK(...) IKET_DETAIL_EVENT(::iket::mark, __VA_ARGS__)
 #define IKET_PUSH(...) IKET_DETAIL_EVENT(::iket::push, __VA_ARGS__)
 #define IKET_POP() ::iket::pop()
 #define IKET_RANGE(...) IKET_DETAIL_RANGE(__COUNTER__, __VA_ARGS__, ~)
+
+#define IKET_MARK_IF(condition, ...)                        \
+  do {                                                      \
+    if (::iket::only_if(condition)) IKET_MARK(__VA_ARGS__); \
+  } while (0)
+#define IKET_RANGE_IF(condition, ...) IKET_DETAIL_RANGE_IF(__COUNTER__, condition, __VA_ARGS__, ~)
+#define IKET_MARK_AT(number, ...) IKET_DETAIL_MARK_AT(number, __VA_ARGS__, ~)
+#define IKET_RANGE_AT(number, ...) IKET_DETAIL_RANGE_AT(__COUNTER__, number, __VA_ARGS__, ~)
 
 #define IKET_TOKEN(...) IKET_DETAIL_TOKEN(__VA_ARGS__, ::iket::detail::no_payload, ~)
 #define IKET_START(...) IKET_DETAIL_START(__VA_ARGS__, ~)
@@ -706,6 +815,24 @@ operator""_ev(const char*, decltype(sizeof(0)));
   IKET_DETAIL_NAME(iket_name_##counter, text);                   \
   const ::iket::range<iket_name_##counter> iket_range_##counter( \
       iket_name_##counter {} IKET_DETAIL_PAYLOAD(__VA_ARGS__))
+#define IKET_DETAIL_RANGE_IF(counter, condition, ...) \
+  IKET_DETAIL_RANGE_IF_(counter, condition, __VA_ARGS__)
+#define IKET_DETAIL_RANGE_IF_(counter, condition, text, ...)        \
+  IKET_DETAIL_NAME(iket_name_##counter, text);                      \
+  const ::iket::range_if<iket_name_##counter> iket_range_##counter( \
+      ::iket::only_if(condition), iket_name_##counter {} IKET_DETAIL_PAYLOAD(__VA_ARGS__))
+#define IKET_DETAIL_MARK_AT(number, text, ...)                                         \
+  do {                                                                                 \
+    IKET_DETAIL_NAME(iket_name, text);                                                 \
+    ::iket::mark(::iket::level<number>(iket_name{}) IKET_DETAIL_PAYLOAD(__VA_ARGS__)); \
+  } while (0)
+#define IKET_DETAIL_RANGE_AT(counter, number, ...) \
+  IKET_DETAIL_RANGE_AT_(counter, number, __VA_ARGS__)
+#define IKET_DETAIL_RANGE_AT_(counter, number, text, ...)                          \
+  IKET_DETAIL_NAME(iket_name_##counter, text);                                     \
+  const ::iket::range<::iket::detail::leveled_name<iket_name_##counter, (number)>> \
+      iket_range_##counter(::iket::level<(number)>(iket_name_##counter{})          \
+                               IKET_DETAIL_PAYLOAD(__VA_ARGS__))
 // The trailing ~ tells whether there is a payload before it.
 #define IKET_DETAIL_PAYLOAD(...)                                                      \
   IKET_DETAIL_PICK(__VA_ARGS__, IKET_DETAIL_MANY, IKET_DETAIL_MANY, IKET_DETAIL_MANY, \

@@ -19,7 +19,7 @@ from cubin import Cubin  # noqa: E402
 INCLUDE = os.environ["IKET_INCLUDE"]
 KERNELS = ["Mark", "MarkInt", "MarkUnsigned", "MarkFloat", "MarkBool", "MarkByte", "MarkEnum",
            "MarkLong", "MarkDouble", "MarkPointer", "PushPop", "PushPopInt", "Range", "RangeInt",
-           "Token", "TokenInt", "TokenLate", "Flow"]
+           "Token", "TokenInt", "TokenLate", "Flow", "MarkIf", "RangeIf", "Level", "RangeLevel"]
 ARCH = "sm_90"
 
 
@@ -151,8 +151,25 @@ class OnTest(CodegenTest):
                 self.assertEqual(payloads - 1, sites - payloads)
                 continue
             expected = {"Mark": 0, "PushPop": 0, "Range": 0, "PushPopInt": sites / 2,
-                        "RangeInt": sites / 2, "Token": sites / 2}.get(kernel, sites)
+                        "RangeInt": sites / 2, "RangeIf": sites / 2, "RangeLevel": sites / 2, "Token": sites / 2}.get(kernel, sites)
             self.assertEqual(payloads, expected, kernel)
+
+
+    def test_levels(self):
+        """What is above IKET_LEVEL is not in the code."""
+        bare = self.forms("-std=c++20", "-DFORMS_BARE")
+        for standard in ("-std=c++20", "-std=c++17"):
+            full = self.forms(standard, "-DIKET_ENABLE")
+            one = self.forms(standard, "-DIKET_ENABLE", "-DIKET_LEVEL=1")
+            for kernel in KERNELS:
+                with self.subTest(kernel, standard=standard):
+                    expected = bare if kernel == "RangeLevel" else full
+                    self.assertEqual(one.code[kernel], expected.code[kernel])
+            none = self.forms(standard, "-DIKET_ENABLE", "-DIKET_LEVEL=-1")
+            self.assertEqual(none.declarations, set())
+            for kernel in KERNELS:
+                if kernel not in ("MarkIf", "RangeIf"):  # their conditions stay
+                    self.assertEqual(none.code[kernel], bare.code[kernel], kernel)
 
 
 class WrongUseTest(CodegenTest):

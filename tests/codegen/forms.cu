@@ -45,6 +45,11 @@ KERNEL(Token, FORM(auto t = iket::start("tile"_ev);, IKET_TOKEN(t, "tile"); IKET
 KERNEL(TokenInt, FORM(BOTH(auto t = iket::start("tile"_ev, i);),
                       BOTH(IKET_TOKEN(t, "tile", int); IKET_START(t, i);)),
        FORM(BOTH(iket::end(t, i + n);), BOTH(IKET_END(t, i + n);)))
+KERNEL(MarkIf, FORM(BOTH(iket::mark(iket::only_if(i % 3 == 0), "k"_ev, i);), BOTH(IKET_MARK_IF(i % 3 == 0, "k", i);)), )
+KERNEL(RangeIf, FORM(BOTH(iket::range_if r{iket::only_if(n > i + 64), "mma"_ev, i};),
+                     BOTH(IKET_RANGE_IF(n > i + 64, "mma", i);)), )
+KERNEL(Level, FORM(BOTH(iket::mark(iket::level<1>("k"_ev), i);), BOTH(IKET_MARK_AT(1, "k", i);)), )
+KERNEL(RangeLevel, FORM(BOTH(iket::range r{iket::level<2>("mma"_ev), i};), BOTH(IKET_RANGE_AT(2, "mma", i);)), )
 KERNEL(Flow, FORM(BOTH(iket::flow_out("full"_ev, i);), BOTH(IKET_FLOW_OUT("full", i);)),
        FORM(BOTH(iket::flow_in("full"_ev, i);), BOTH(IKET_FLOW_IN("full", i);)))
 // clang-format on
