@@ -65,6 +65,7 @@ struct TrackEvent {
   static constexpr uint32_t kNameIid = 10;
   static constexpr uint32_t kTrackUuid = 11;
   static constexpr uint32_t kName = 23;
+  static constexpr uint32_t kSourceLocationIid = 34;
   static constexpr uint32_t kFlowIds = 47;             // fixed64
   static constexpr uint32_t kTerminatingFlowIds = 48;  // fixed64
 
@@ -86,6 +87,7 @@ struct DebugAnnotation {
 struct InternedData {
   static constexpr uint32_t kEventNames = 2;
   static constexpr uint32_t kDebugAnnotationNames = 3;
+  static constexpr uint32_t kSourceLocations = 4;
   static constexpr uint32_t kGraphicsContexts = 23;
   static constexpr uint32_t kGpuSpecifications = 24;
   static constexpr uint32_t kComputeKernels = 1000;
@@ -95,6 +97,12 @@ struct InternedData {
 struct InternedName {
   static constexpr uint32_t kIid = 1;
   static constexpr uint32_t kName = 2;
+};
+
+struct InternedSourceLocation {
+  static constexpr uint32_t kIid = 1;
+  static constexpr uint32_t kFileName = 2;
+  static constexpr uint32_t kLineNumber = 4;
 };
 
 struct InternedGraphicsContext {

@@ -44,7 +44,10 @@ TEST(Perfetto, RangeTakesAtMost33Bytes) {
                                            .events_per_warp = 400,
                                            .sms = 132,
                                            .faults = false});
-  for (auto& declaration : model.declarations) declaration.payload = trace::PayloadType::kNone;
+  for (auto& declaration : model.declarations) {
+    declaration.payload = trace::PayloadType::kNone;
+    declaration.line = 0;
+  }
   const auto ranges = static_cast<double>(model.ranges.size());
   const auto with_ranges = static_cast<double>(Write(model).size());
 

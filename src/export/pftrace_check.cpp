@@ -303,6 +303,10 @@ bool PftraceCheck::TakeEvent(const Packet& packet, Sequence& sequence) {
       case TrackEvent::kNameIid:
         RequireInterned(sequence, InternedData::kEventNames, field->value, "the event name");
         break;
+      case TrackEvent::kSourceLocationIid:
+        RequireInterned(sequence, InternedData::kSourceLocations, field->value,
+                        "the place in the source");
+        break;
       case TrackEvent::kDebugAnnotations: {
         ProtoReader annotation(field->bytes);
         while (const auto part = annotation.Next()) {

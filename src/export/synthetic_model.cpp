@@ -49,6 +49,10 @@ class Maker {
                                    .kind = kind,
                                    .payload = payload,
                                    .name = name});
+    if (model_.declarations.size() % 3 == 0) {  // some are built with line tables
+      model_.declarations.back().file = String("src/kernel.cu");
+      model_.declarations.back().line = static_cast<uint32_t>(model_.declarations.size());
+    }
   }
 
   // Declarations: 0..6 marks of every payload type, 7 pop, then pushes, then pairs of range begin

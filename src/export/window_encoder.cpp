@@ -172,6 +172,13 @@ std::string WindowEncoder::LabelText(uint32_t label) const {
   return name.empty() ? "unmatched pop" : "unmatched end of " + name;
 }
 
+const trace::Declaration* WindowEncoder::PlacedDeclaration(uint32_t label) const {
+  const size_t count = model_.declarations.size();
+  if (label == kLifeTimeLabel || label > 2 * count) return nullptr;
+  const trace::Declaration& declaration = model_.declarations[(label - 1) % count];
+  return declaration.line != 0 ? &declaration : nullptr;
+}
+
 void WindowEncoder::InternNames(std::span<const Edge> window) {
   for (uint32_t label : used_) iids_[label] = 0;
   used_.clear();
@@ -195,6 +202,15 @@ void WindowEncoder::WriteHead(uint64_t first_ns, uint32_t sequence, ProtoWriter&
     auto interned = writer.Message(TracePacket::kInternedData);
     for (uint32_t i = 0; i < used_.size(); ++i) {
       WriteInterned(writer, InternedData::kEventNames, i + 1, LabelText(used_[i]));
+    }
+    // Numbered as the names are.
+    for (uint32_t i = 0; i < used_.size(); ++i) {
+      const trace::Declaration* const placed = PlacedDeclaration(used_[i]);
+      if (placed == nullptr) continue;
+      auto entry = writer.Message(InternedData::kSourceLocations);
+      writer.Varint(InternedSourceLocation::kIid, i + 1);
+      writer.Text(InternedSourceLocation::kFileName, model_.String(placed->file));
+      writer.Varint(InternedSourceLocation::kLineNumber, placed->line);
     }
     for (uint32_t i = 0; i < std::size(kArgumentNames); ++i) {
       WriteInterned(writer, InternedData::kDebugAnnotationNames, i + 1, kArgumentNames[i]);
@@ -253,8 +269,12 @@ bool WindowEncoder::WriteFlow(const Edge& edge, uint64_t delta_ns, uint32_t sequ
                     model_.events.payload[edge.event]);
     writer.Commit(at);
     writer.Varint(TrackEvent::kType, TrackEvent::kInstant);
-    writer.Varint(TrackEvent::kNameIid, iids_[LabelOf(edge)]);
+    const uint32_t label = LabelOf(edge);
+    writer.Varint(TrackEvent::kNameIid, iids_[label]);
     writer.Varint(TrackEvent::kTrackUuid, tracks_.Marker(edge.warp));
+    if (PlacedDeclaration(label) != nullptr) {
+      writer.Varint(TrackEvent::kSourceLocationIid, iids_[label]);
+    }
     // Numbers of flows are 1 and more.
     for (const uint32_t row : out) writer.Fixed64(TrackEvent::kFlowIds, uint64_t{row} + 1);
     if (has_come) {
@@ -305,6 +325,9 @@ uint8_t* WindowEncoder::PutEvent(uint8_t* out, const Edge& edge) const {
   out = PutSmall(out, TrackEvent::kType, type);
   if (const uint32_t label = LabelOf(edge); label != kNoRow) {
     out = PutVarintField(out, TrackEvent::kNameIid, iids_[label]);
+    if (PlacedDeclaration(label) != nullptr) {
+      out = PutVarintField(out, TrackEvent::kSourceLocationIid, iids_[label]);
+    }
   }
   return PutVarintField(out, TrackEvent::kTrackUuid, track);
 }

@@ -29,13 +29,15 @@ class WindowEncoder {
   // of declarations) and given small interning ids window by window.
   uint32_t LabelOf(const Edge& edge) const;
   std::string LabelText(uint32_t label) const;
+  // Of a declaration whose place in the source is known; null for other labels.
+  const trace::Declaration* PlacedDeclaration(uint32_t label) const;
   void InternNames(std::span<const Edge> window);
 
   void WriteHead(uint64_t first_ns, uint32_t sequence, ProtoWriter& writer);
   void WriteWarpBegin(const Edge& edge, uint64_t delta_ns, uint32_t sequence, ProtoWriter& writer);
   // An instant that others depend on, or that depends on another. False: it is none.
   bool WriteFlow(const Edge& edge, uint64_t delta_ns, uint32_t sequence, ProtoWriter& writer);
-  // The fields of the track event that stands for `edge`: at most 60 bytes.
+  // The fields of the track event that stands for `edge`: at most 66 bytes.
   uint8_t* PutEvent(uint8_t* out, const Edge& edge) const;
 
   const trace::Model& model_;

@@ -72,6 +72,12 @@ Declarations ReadDeclarations(const cubin::Image& image) {
         "\"{}\" and \"{}\" have the same id {:#x}: rename one, they cannot be told apart", a.name,
         b.name, a.id));
   }
+  constexpr size_t kMostProblems = 20;
+  if (const size_t count = result.problems.size(); count > kMostProblems) {
+    result.problems.resize(kMostProblems);
+    result.problems.push_back(
+        fmt::format("and {} more of its declarations have something wrong", count - kMostProblems));
+  }
   return result;
 }
 

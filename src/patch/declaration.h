@@ -33,8 +33,9 @@ struct Declaration {
 };
 
 struct Declarations {
-  std::vector<Declaration> all;       // by id
-  std::vector<std::string> problems;  // one sentence each: malformed arrays, ids of two names
+  std::vector<Declaration> all;  // by id
+  // One sentence each: malformed arrays, ids of two names. Of many the first, and how many more.
+  std::vector<std::string> problems;
 };
 
 // Reads the declarations of an image. Cost: one pass over its symbols.

@@ -127,6 +127,12 @@ TEST(ReadDeclarations, CountsWhatIsNoDeclaration) {
   EXPECT_EQ(read.problems.size(), broken.size());
 }
 
+TEST(ReadDeclarations, OfManyProblemsCountsTheRest) {
+  const Declarations read = Read(std::vector<Bytes>(1000, Bytes(1)));
+  ASSERT_EQ(read.problems.size(), 21u);
+  EXPECT_EQ(read.problems.back(), "and 980 more of its declarations have something wrong");
+}
+
 TEST(ReadDeclarations, RefusesAHeaderThatIsTooShort) {
   Bytes bytes = Array{.name = "x"}.Encode();
   cubin::testing::Poke<uint16_t>(bytes, 4, 12);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <span>
 
 #include "cubin/nvinfo.h"
@@ -213,6 +214,29 @@ void Locate(const cubin::Image& image, const Plan& plan, ImageReport& report) {
   }
 }
 
+// Names the events that sites store and nothing declares.
+void FindUndeclared(ImageReport& report) {
+  std::set<uint32_t> declared;
+  for (const Declaration& declaration : report.declarations) declared.insert(declaration.id);
+  std::map<uint32_t, size_t> sites_of;
+  for (const FunctionReport& function : report.functions) {
+    for (const SiteReport& site : function.sites) {
+      if (site.event != 0 && !declared.contains(site.event)) ++sites_of[site.event];
+    }
+  }
+  constexpr size_t kMostProblems = 20;
+  size_t said = 0;
+  for (const auto& [event, sites] : sites_of) {
+    if (said++ == kMostProblems) {
+      report.problems.push_back(
+          fmt::format("and {} more events are not", sites_of.size() - said + 1));
+      break;
+    }
+    report.problems.push_back(fmt::format(
+        "the event {:#x} of {} marks is not declared: it will have no name", event, sites));
+  }
+}
+
 Result<ImageReport> Report(const cubin::Image& image, const Plan& plan) {
   ImageReport report;
   report.arch = image.ArchName();
@@ -225,6 +249,7 @@ Result<ImageReport> Report(const cubin::Image& image, const Plan& plan) {
     report.functions.back().left_out = !plan.choices[i].wanted;
     report.functions.back().cluster_ctas = ClusterCtas(image, plan.sections[i].section);
   }
+  FindUndeclared(report);
   if (!report.declarations.empty()) Locate(image, plan, report);
   return report;
 }

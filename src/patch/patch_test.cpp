@@ -476,6 +476,20 @@ std::string RefusalWithoutImage(const Image& image, const std::string& name) {
   return RefusalOf(patched.report, name);
 }
 
+// An event without its declaration is recorded all the same.
+TEST(Undeclared, EventsAreNamedByTheirNumbers) {
+  auto bytes = cubin::testing::ReadFile(IKET_SOURCE_DIR "/tests/data/patch/plain.sm_90a.cubin");
+  const std::string magic = "IKET";
+  const auto* const text = reinterpret_cast<const char*>(bytes.data());
+  const auto at = std::search(text, text + bytes.size(), magic.begin(), magic.end()) - text;
+  bytes[static_cast<size_t>(at)] = std::byte{'X'};
+  const Patched patched = PatchOrDie(Parse(bytes));
+  EXPECT_TRUE(patched.image);
+  ASSERT_EQ(patched.report.problems.size(), 2u);
+  EXPECT_NE(patched.report.problems[0].find("does not hold a declaration"), std::string::npos);
+  EXPECT_NE(patched.report.problems[1].find("of 1 marks is not declared"), std::string::npos);
+}
+
 TEST(Refused, OtherArchitectures) {
   const auto for_sm = [](uint8_t sm) {
     auto bytes = cubin::testing::ReadFile(IKET_SOURCE_DIR "/tests/data/patch/plain.sm_80.cubin");

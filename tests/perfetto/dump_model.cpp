@@ -80,6 +80,14 @@ void WriteWarp(JsonWriter& json, const trace::Model& model, uint32_t warp) {
   json.Member("cycles", warps.end_cycles[warp] - warps.begin_cycles[warp]);
 }
 
+// "kernel.cu:12", or "".
+void WriteSource(JsonWriter& json, const trace::Model& model,
+                 const trace::Declaration& declaration) {
+  json.Member("source", declaration.line == 0 ? ""
+                                              : model.String(declaration.file) + ":" +
+                                                    std::to_string(declaration.line));
+}
+
 void WriteRange(JsonWriter& json, const trace::Model& model, uint32_t range) {
   const trace::Ranges& ranges = model.ranges;
   const uint32_t warp = ranges.warp[range];
@@ -92,6 +100,7 @@ void WriteRange(JsonWriter& json, const trace::Model& model, uint32_t range) {
   json.Member("crossed", (ranges.flags[range] & trace::kRangeCrossed) != 0);
   json.Member("token", (ranges.flags[range] & trace::kRangeToken) != 0);
   json.Member("unclosed", ranges.end_event[range] == trace::kNoRow);
+  WriteSource(json, model, model.declarations[ranges.declaration[range]]);
   WritePayload(json, "payload", model, ranges.begin_event[range]);
   if (ranges.end_event[range] != trace::kNoRow) {
     WritePayload(json, "end_payload", model, ranges.end_event[range]);
@@ -108,6 +117,7 @@ void WriteInstant(JsonWriter& json, const trace::Model& model, uint32_t event, b
   json.Member("event", event);
   json.Member("unmatched", unmatched);
   json.Member("ns", Ns(model, model.NsOfWarp(warp, model.events.cycles[event])));
+  WriteSource(json, model, declaration);
   WritePayload(json, "payload", model, event);
 }
 

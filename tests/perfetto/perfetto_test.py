@@ -92,6 +92,8 @@ class Expected:
                 args["end_payload"] = r["end_payload"]
             if r["unclosed"]:
                 args["unclosed"] = True
+            if r["source"]:
+                args["source"] = r["source"]
             yield (*self.path(r["warp"]), child), r["name"], r["begin"], r["end"], frozen(args)
 
     def instants(self):
@@ -102,6 +104,8 @@ class Expected:
             elif mark["unknown"]:
                 name = "unknown event"
             args = {} if mark["payload"] is None else {"payload": mark["payload"]}
+            if mark["source"]:
+                args["source"] = mark["source"]
             yield (*self.path(mark["warp"]), "Marker"), name, mark["ns"], frozen(args)
 
 

@@ -68,6 +68,7 @@ class _Sequence:
         self.arguments = {}
         self.queues = {}
         self.contexts = {}
+        self.places = {}
         self.clock_id = None
         self.clocks = {}
         self.incremental = set()
@@ -187,6 +188,10 @@ class Replay:
                 if entry.iid == 0 or entry.iid in table:
                     self._fail(f"bad interning id {entry.iid}")
                 table[entry.iid] = entry.name
+        for entry in data.source_locations:
+            if entry.iid == 0 or entry.iid in sequence.places:
+                self._fail(f"bad interning id {entry.iid} of a place")
+            sequence.places[entry.iid] = f"{entry.file_name}:{entry.line_number}"
         for entry in data.graphics_contexts:
             if entry.iid == 0:
                 self._fail("bad context id")
@@ -234,6 +239,10 @@ class Replay:
             self._fail(f"name iid {event.name_iid} unknown")
         name = sequence.names[event.name_iid] if event.name_iid else event.name
         args = self._arguments(event, sequence)
+        if event.source_location_iid:
+            if event.source_location_iid not in sequence.places:
+                self._fail(f"place {event.source_location_iid} unknown")
+            args["source"] = sequence.places[event.source_location_iid]
         if event.type != pb.TrackEvent.TYPE_INSTANT and (event.flow_ids or event.terminating_flow_ids):
             self._fail("a flow of a slice")
         stack = self._open.setdefault(track, [])
