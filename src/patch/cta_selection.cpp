@@ -109,7 +109,8 @@ class Code {
     Read(0, SR::kVirtualSmId);
     uint8_t off_those_before = kTrue;
     for (const ring::SmRange& range : sms) {
-      Add(sass::AddImmediate(1, 0, -range.first, {.stall = kToRegister, .wait = 1 << kLoads}));
+      Add(sass::AddImmediate(generation_, 1, 0, -range.first,
+                             {.stall = kToRegister, .wait = 1 << kLoads}));
       Add(sass::CompareImmediate(kOffTheSms, Compare::kGreater, 1, range.last - range.first,
                                  Join::kAnd, off_those_before, {.stall = kToPredicate}));
       off_those_before = kOffTheSms;

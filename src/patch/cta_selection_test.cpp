@@ -79,6 +79,9 @@ uint32_t ResultOf(const std::vector<Instruction>& code, Generation generation, c
       case 0x810:
         r[d] = a + value + c;
         break;
+      case 0x836:
+        r[d] = a + value;
+        break;
       case 0x819:
         r[d] = std::rotr(a, static_cast<int>(value));
         break;

@@ -104,8 +104,14 @@ constexpr Instruction Imad(uint8_t rd, uint8_t ra, uint8_t rb, uint8_t rc, Contr
       encode_detail::At(32, rb) | encode_detail::At(24, ra) | encode_detail::At(16, rd) | 0x224,
       0x078e0200 | uint64_t{rc}, c);
 }
-// IADD3 Rd, Ra, value, RZ.
-constexpr Instruction AddImmediate(uint8_t rd, uint8_t ra, uint32_t value, Control c) {
+// IADD3 Rd, Ra, value, RZ; on sm_90 VIADD Rd, Ra, value, which others lack or call otherwise.
+constexpr Instruction AddImmediate(Generation g, uint8_t rd, uint8_t ra, uint32_t value,
+                                   Control c) {
+  if (g == Generation::kHopper) {
+    return encode_detail::Word(encode_detail::Immediate(value) | encode_detail::At(24, ra) |
+                                   encode_detail::At(16, rd) | 0x836,
+                               0, c);
+  }
   return encode_detail::Word(encode_detail::Immediate(value) | encode_detail::At(24, ra) |
                                  encode_detail::At(16, rd) | 0x810,
                              0x07ffe0ff, c);
