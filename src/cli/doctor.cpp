@@ -118,9 +118,14 @@ size_t LookAtGpus(std::vector<Finding>& findings) {
 void TryGpus(size_t gpus, std::vector<Finding>& findings) {
   for (uint32_t gpu = 0; gpu < gpus; ++gpu) {
     const Trial trial = TryGpu(gpu, "/proc/self/exe");
-    findings.push_back({"trial", trial.passed ? Verdict::kGood : Verdict::kBad,
-                        fmt::format("GPU {}: {}", gpu, trial.what),
-                        trial.passed ? "" : "tell us: marks must not be used on this GPU"});
+    const bool failed = trial.verdict == Trial::Verdict::kFailed;
+    findings.push_back({"trial",
+                        trial.verdict == Trial::Verdict::kPassed ? Verdict::kGood : Verdict::kBad,
+                        fmt::format("GPU {}: {}{}", gpu, failed ? "" : "not tried: ", trial.what),
+                        failed ? "tell us: do not use marks on this GPU until it is mended" : ""});
+    if (trial.verdict == Trial::Verdict::kPassed) {
+      findings.back().what = fmt::format("GPU {}: {}", gpu, trial.what);
+    }
   }
 }
 
@@ -185,12 +190,12 @@ void LookAtFolder(std::vector<Finding>& findings) {
 struct DoctorOptions {
   bool as_json = false;
   bool trial = false;
-  std::vector<std::string> trial_of;  // GPU and capture: this is the trial's process
+  std::pair<uint32_t, std::string> trial_of;  // GPU and capture: this is the trial's process
 };
 
 Result<int> Doctor(const DoctorOptions& options) {
-  if (options.trial_of.size() == 2) {
-    return RunTrial(static_cast<uint32_t>(std::stoul(options.trial_of[0])), options.trial_of[1]);
+  if (!options.trial_of.second.empty()) {
+    return RunTrial(options.trial_of.first, options.trial_of.second);
   }
   std::vector<Finding> findings;
   LookAtCollector(findings);
@@ -232,7 +237,7 @@ void AddDoctor(CLI::App& app, Run& run) {
   sub->add_flag("--json", options->as_json, "The findings as JSON");
   sub->add_flag("--trial", options->trial,
                 "Also run a small kernel with marks on each GPU, and look at what was recorded");
-  sub->add_option("--trial-of", options->trial_of)->expected(2)->group("");  // its own process
+  sub->add_option("--trial-of", options->trial_of)->group("");  // its own process
   sub->callback([options, &run] { run = [options] { return Doctor(*options); }; });
 }
 

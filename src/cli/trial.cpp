@@ -8,12 +8,17 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <vector>
 
+#include "cli/command.h"
 #include "cli/load.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 #include "supervisor/installation.h"
 
@@ -84,8 +89,10 @@ std::string Compare(const trace::Model& model) {
 class Scratch {
  public:
   Scratch() {
-    std::string path = (std::filesystem::temp_directory_path() / "iket_trial_XXXXXX").string();
-    if (mkdtemp(path.data()) != nullptr) path_ = path;
+    std::error_code error;
+    const auto place = std::filesystem::temp_directory_path(error);
+    std::string path = (place / "iket_trial_XXXXXX").string();
+    if (!error && mkdtemp(path.data()) != nullptr) path_ = path;
   }
   ~Scratch() {
     std::error_code ignored;
@@ -100,17 +107,57 @@ class Scratch {
   std::string path_;
 };
 
-// How the process ended, or its last words.
-std::string HowItEnded(int status, std::string said) {
+// While it lives, signals that ask this process to end end its child first.
+class Signals {
+ public:
+  Signals() {
+    child_ = 0;
+    asked_ = 0;
+    struct sigaction action{};
+    action.sa_handler = [](int signal) {
+      asked_ = signal;
+      if (child_ > 0) kill(child_, SIGKILL);
+    };
+    for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &action, &before_[i]);
+    signal(SIGCHLD, SIG_DFL);  // or nobody is left to be waited for
+  }
+  ~Signals() {
+    for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  }
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+  void SetChild(pid_t child) { child_ = child; }
+  static int asked() { return asked_; }
+
+ private:
+  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+  static volatile sig_atomic_t child_, asked_;
+  struct sigaction before_[std::size(kSignals)] = {};
+};
+volatile sig_atomic_t Signals::child_ = 0, Signals::asked_ = 0;
+
+// The last words of a process.
+std::string LastLine(std::string said) {
   while (!said.empty() && said.back() == '\n') said.pop_back();
   said.erase(0, said.rfind('\n') + 1);
   if (said.starts_with("iket: ")) said.erase(0, std::string_view("iket: ").size());
+  return said;
+}
+
+// What became of a process that did not end well.
+Trial Ended(int status, const std::string& said) {
+  using Verdict = Trial::Verdict;
   if (WIFSIGNALED(status)) {
-    return WTERMSIG(status) == SIGALRM
-               ? fmt::format("the kernel did not end within {} seconds", kSecondsAtMost)
-               : fmt::format("the process was ended by signal {}", WTERMSIG(status));
+    if (WTERMSIG(status) == SIGALRM) {
+      return {Verdict::kFailed,
+              fmt::format("the kernel did not end within {} seconds", kSecondsAtMost)};
+    }
+    return {Verdict::kFailed, fmt::format("the process was ended by signal {}", WTERMSIG(status))};
   }
-  return said.empty() ? fmt::format("exit code {}", WEXITSTATUS(status)) : said;
+  const std::string why = LastLine(said);
+  return {WEXITSTATUS(status) == kExitFound ? Verdict::kFailed : Verdict::kNotTried,
+          why.empty() ? fmt::format("exit code {}", WEXITSTATUS(status)) : why};
 }
 
 // Keeps the first thing that went wrong.
@@ -132,7 +179,7 @@ class Driver {
 #define GOOD(function, ...) driver.Good(IKET_EMBED(function)(__VA_ARGS__), #function)
 
 // What went wrong; empty if nothing did.
-std::string RunKernel(uint32_t gpu, const std::string& code, const std::string& capture) {
+std::string RunKernel(uint32_t gpu, const std::string& code) {
   Driver driver;
   CUdevice device = 0;
   CUcontext context = nullptr;
@@ -154,45 +201,16 @@ std::string RunKernel(uint32_t gpu, const std::string& code, const std::string& 
   for (uint32_t i = 0; i < results.size(); ++i) {
     if (results[i] != ResultOf(i % kThreads)) return "the kernel's results are wrong";
   }
-  const char* const why = iket_embed_write(capture.c_str());
-  return why != nullptr ? why : "";
+  return {};
 }
 #undef GOOD
 
-// Opens the collector and runs the kernel.
-Result<void> RunTraced(uint32_t gpu, const std::string& capture) {
-  const auto collector = supervisor::FindCollector();
-  if (!collector) return tl::unexpected(collector.error());
-  const auto image = supervisor::FindTrialImage();
-  if (!image) return tl::unexpected(image.error());
-  std::ifstream file(*image, std::ios::binary);
-  const std::string code((std::istreambuf_iterator<char>(file)), {});
-  iket_embed_options options{};
-  options.size = sizeof options;
-  options.library = collector->c_str();
-  if (const char* why = iket_embed_open(&options); why != nullptr) {
-    return Fail(ErrorKind::kSystem, "{}", why);
+Trial Try(uint32_t gpu, const std::string& self, const std::string& folder, Signals& signals) {
+  using Verdict = Trial::Verdict;
+  if (folder.empty()) {
+    return {Verdict::kNotTried, "no folder for its capture could be made: look at TMPDIR"};
   }
-  const std::string why = RunKernel(gpu, code, capture);
-  if (!why.empty()) return Fail(ErrorKind::kSystem, "{}", why);
-  return {};
-}
-
-}  // namespace
-
-Result<int> RunTrial(uint32_t gpu, const std::string& capture) {
-  alarm(kSecondsAtMost);
-  // What somebody wants recorded of programs is not meant for this one.
-  for (const char* name : {"IKET_SELECTION", "IKET_COLLECTOR"}) unsetenv(name);
-  const auto done = RunTraced(gpu, capture);
-  if (!done) return tl::unexpected(done.error());
-  return 0;
-}
-
-Trial TryGpu(uint32_t gpu, const std::string& self) {
-  const Scratch folder;
-  if (folder.path().empty()) return {false, "no folder for its capture could be made"};
-  const std::string capture = folder.path() + "/trial.iketcap", said = folder.path() + "/said";
+  const std::string capture = folder + "/trial.iketcap", said = folder + "/said";
   const std::string number = std::to_string(gpu);
   const pid_t child = fork();
   if (child == 0) {
@@ -201,20 +219,72 @@ Trial TryGpu(uint32_t gpu, const std::string& self) {
     execl(self.c_str(), "iket", "doctor", "--trial-of", number.c_str(), capture.c_str(), nullptr);
     _exit(127);
   }
+  if (child < 0) return {Verdict::kNotTried, "no process could be made"};
+  signals.SetChild(child);
   int status = 0;
-  if (child < 0 || waitpid(child, &status, 0) != child) return {false, "no process could be made"};
+  while (waitpid(child, &status, 0) != child) {
+    if (errno != EINTR) return {Verdict::kNotTried, "its process could not be waited for"};
+  }
+  signals.SetChild(0);
   if (status != 0) {
     std::ifstream file(said);
-    return {false, HowItEnded(status, {std::istreambuf_iterator<char>(file), {}})};
+    return Ended(status, {std::istreambuf_iterator<char>(file), {}});
   }
   const auto loaded = Load(capture);
-  if (!loaded) return {false, loaded.error().message};
-  if (std::string wrong = Compare(loaded->model); !wrong.empty()) {
-    return {false, "its capture is wrong: " + wrong};
+  if (!loaded) return {Verdict::kNotTried, loaded.error().message};
+  if (loaded->model.launches.empty()) {
+    return {Verdict::kNotTried, "nothing is in its capture: limits of memory or of files?"};
   }
-  return {true,
+  if (std::string wrong = Compare(loaded->model); !wrong.empty()) {
+    return {Verdict::kFailed, "its capture is wrong: " + wrong};
+  }
+  return {Verdict::kPassed,
           fmt::format("{} and {} of a kernel with marks, as they must be", Counted(kWarps, "warp"),
                       Counted(loaded->model.events.size(), "event"))};
+}
+
+}  // namespace
+
+Result<int> RunTrial(uint32_t gpu, const std::string& capture) {
+  alarm(kSecondsAtMost);
+  // What somebody wants of programs is not meant for this one.
+  for (const char* name : {"IKET_SELECTION", "IKET_COLLECTOR", "IKET_RING_BYTES",
+                           "IKET_MEMORY_BYTES", "IKET_FLIGHT"}) {
+    unsetenv(name);
+  }
+  const auto collector = supervisor::FindCollector();
+  if (!collector) return tl::unexpected(collector.error());
+  const auto image = supervisor::FindTrialImage();
+  if (!image) return tl::unexpected(image.error());
+  std::ifstream file(*image, std::ios::binary);
+  const std::string code((std::istreambuf_iterator<char>(file)), {});
+  const std::string folder = std::filesystem::path(capture).parent_path().string();
+  iket_embed_options options{};
+  options.size = sizeof options;
+  options.library = collector->c_str();
+  options.folder = folder.c_str();
+  if (const char* why = iket_embed_open(&options); why != nullptr) {
+    return Fail(ErrorKind::kSystem, "{}", why);
+  }
+  if (const std::string why = RunKernel(gpu, code); !why.empty()) {
+    PrintError(why);
+    return kExitFound;
+  }
+  if (const char* why = iket_embed_write(capture.c_str()); why != nullptr) {
+    return Fail(ErrorKind::kSystem, "{}", why);
+  }
+  return kExitDone;
+}
+
+Trial TryGpu(uint32_t gpu, const std::string& self) {
+  Trial trial;
+  {
+    Signals signals;
+    const Scratch folder;
+    trial = Try(gpu, self, folder.path(), signals);
+  }
+  if (Signals::asked() != 0) raise(Signals::asked());
+  return trial;
 }
 
 }  // namespace iket::cli

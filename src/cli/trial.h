@@ -13,14 +13,21 @@
 namespace iket::cli {
 
 struct Trial {
-  bool passed = false;
+  enum class Verdict : uint8_t {
+    kPassed,
+    kFailed,    // the GPU, or what was written into the kernel, did not do what it must
+    kNotTried,  // something of this machine was in the way
+  };
+  Verdict verdict = Verdict::kNotTried;
   std::string what;  // one sentence: what was recorded, or what was wrong
 };
 
-// Of the n-th GPU that the driver shows. `self` is this program.
+// Of the n-th GPU that the driver shows. `self` is this program. If a signal asks this one to end
+// meanwhile, it does, and leaves nothing behind.
 Trial TryGpu(uint32_t gpu, const std::string& self);
 
-// What that process does: runs the kernel and writes the capture.
+// What that process does: runs the kernel and writes the capture. kExitFound if the GPU did not do
+// what it must.
 Result<int> RunTrial(uint32_t gpu, const std::string& capture);
 
 }  // namespace iket::cli

@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "cubin/elf.h"
 
@@ -74,9 +75,11 @@ std::map<uint64_t, uint32_t> SectionsOfAddresses(const Image& image, uint32_t li
   struct Relocation {
     uint64_t offset, info;
   };
+  std::set<const std::byte*> read;  // sections may share their bytes
   for (const Section& section : image.sections()) {
     const bool with_addend = section.type == kSectionRela;
     if ((!with_addend && section.type != kSectionRel) || section.info != lines) continue;
+    if (!read.insert(section.data.data()).second) continue;
     const UntrustedBytes bytes(section.data);
     const uint64_t step = sizeof(Relocation) + (with_addend ? sizeof(int64_t) : 0);
     for (uint64_t at = 0; bytes.Contains(at, step); at += step) {
@@ -116,7 +119,7 @@ class LineReader {
   struct State {
     uint64_t offset = 0;
     uint64_t file = 1;
-    int64_t line = 1;
+    uint64_t line = 1;  // modulo 2^64
     uint64_t caller = 0;
     uint64_t function = 0;
     uint32_t section = kNowhere;
@@ -153,11 +156,8 @@ class LineReader {
     in.TakeUleb();  // when it was changed
     in.TakeUleb();  // its size
     if (table_.files_.size() >= kMostFiles) return;
-    std::string path;
-    if (!name.starts_with('/') && folder < folders.size() && !folders[folder].empty()) {
-      path = std::string(folders[folder]) + '/';
-    }
-    table_.files_.push_back(path + std::string(name));
+    const bool inside = !name.starts_with('/') && folder < folders.size();
+    table_.files_.push_back({inside ? folders[folder] : "", name});
   }
 
   bool Interpret(Cursor& in, uint64_t end) {
@@ -182,7 +182,7 @@ class LineReader {
           state.offset += in.TakeUleb() * least_step_;
           break;
         case kAdvanceLine:
-          state.line += in.TakeSleb();
+          state.line += static_cast<uint64_t>(in.TakeSleb());
           break;
         case kSetFile:
           state.file = in.TakeUleb();
@@ -232,24 +232,25 @@ class LineReader {
   // A special opcode: some bytes, some lines, a row.
   void AddRow(State& state, uint32_t opcode) {
     state.offset += uint64_t{opcode / line_range_} * least_step_;
-    state.line += line_base_ + static_cast<int32_t>(opcode % line_range_);
+    state.line += static_cast<uint64_t>(int64_t{line_base_} + opcode % line_range_);
     Append(state);
   }
 
   void Append(const State& state) {
     if (table_.rows_.size() >= kMostRows) return;
     const uint64_t file = first_file_ + state.file - 1;
-    const bool known = state.file != 0 && file < table_.files_.size() && state.line > 0 &&
-                       state.line <= int64_t{0xffffffff};
-    const auto number = table_.rows_.size() - sequence_ + 1;
-    table_.rows_.push_back(
-        {.offset = state.offset,
-         .file = known ? static_cast<uint32_t>(file) : 0,
-         .line = known ? static_cast<uint32_t>(state.line) : 0,
-         // Only rows before it: no chain ever ends where it began.
-         .caller = state.caller < number ? static_cast<uint32_t>(state.caller) : 0,
-         .sequence = sequence_,
-         .function = static_cast<uint32_t>(state.function)});
+    // Callers are before it: no chain ever ends where it began.
+    const uint64_t number = table_.rows_.size() - sequence_ + 1;
+    const bool known = state.file != 0 && file < table_.files_.size() && state.line != 0 &&
+                       state.line <= 0xffffffff && state.caller < number;
+    const LineTable::Row row{.offset = state.offset,
+                             .file = known ? static_cast<uint32_t>(file) : 0,
+                             .line = known ? static_cast<uint32_t>(state.line) : 0,
+                             .caller = known ? static_cast<uint32_t>(state.caller) : 0,
+                             .sequence = sequence_,
+                             .function = static_cast<uint32_t>(state.function)};
+    if (number > 1 && table_.rows_.back() == row) return;
+    table_.rows_.push_back(row);
   }
 
   void EndSequence(const State& state) {
@@ -284,11 +285,10 @@ class LineReader {
       LineTable::Row& row = table_.rows_[i];
       if (row.caller == 0 || row.caller == i - sequence_) continue;
       const auto known = certain.find(key(row));
-      if (known == certain.end()) continue;
-      if (known->second == kSeveral) {
-        row.line = row.caller = 0;
-      } else if (known->second <= i - sequence_) {
+      if (known != certain.end() && known->second != kSeveral && known->second <= i - sequence_) {
         row.caller = known->second;
+      } else {
+        row.line = row.caller = 0;
       }
     }
   }
@@ -319,14 +319,18 @@ class LineReader {
 LineTable::LineTable(const Image& image) {
   const auto section = image.FindSection(".debug_line");
   if (!section) return;
+  if (const auto strings = image.FindSection(".debug_str")) {
+    strings_ = UntrustedBytes(image.sections()[*strings].data);
+  }
   const UntrustedBytes bytes(image.sections()[*section].data);
   LineReader(bytes, SectionsOfAddresses(image, *section), *this).Run();
+  std::ranges::stable_sort(sequences_, {}, &Sequence::section);
 }
 
 std::vector<SourceLine> LineTable::At(uint32_t section, uint64_t offset) const {
   std::vector<SourceLine> lines;
-  for (const Sequence& sequence : sequences_) {
-    if (sequence.section != section) continue;
+  for (const Sequence& sequence :
+       std::ranges::equal_range(sequences_, section, {}, &Sequence::section)) {
     const auto first = rows_.begin() + sequence.first, end = rows_.begin() + sequence.end;
     if (offset < first->offset || offset >= std::prev(end)->offset) continue;
     // The last of those that begin there: the others are what it was inlined into.
@@ -334,8 +338,11 @@ std::vector<SourceLine> LineTable::At(uint32_t section, uint64_t offset) const {
                                        [](uint64_t at, const Row& row) { return at < row.offset; });
     const Row* row = &*std::prev(next);
     while (row->line != 0 && lines.size() < kDeepest) {
-      lines.push_back({files_[row->file], row->line});
+      const File& file = files_[row->file];
+      const std::string folder = file.folder.empty() ? "" : std::string(file.folder) + '/';
+      lines.push_back({.file = folder + std::string(file.name), .line = row->line});
       if (row->caller == 0) break;
+      lines.back().function = strings_.CString(row->function).value_or("");
       row = &rows_[row->sequence + row->caller - 1];
     }
     break;

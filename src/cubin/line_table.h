@@ -8,8 +8,9 @@
 // PTX names a caller by its file and line, so where a line is inlined several times (unrolled code)
 // ptxas 13.0 takes the latest caller of that line for that of all. Only a row right behind its
 // caller's has it for certain. The others get the caller of those that are in the same line of the
-// same function, by its mangled name, if these have but one; if they have several, nothing is
-// known.
+// same function, by its mangled name, if these have but one; otherwise nothing is known. Rows that
+// say the same twice are one in ptxas's numbers. Copies of unrolled code may have no row of their
+// own: they are in the row before them, and whoever asks must look at `function`.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +23,9 @@
 namespace iket::cubin {
 
 struct SourceLine {
-  std::string_view file;  // as the compiler was given it; good as long as its table
+  std::string file;  // as the compiler was given it
   uint32_t line = 0;
-
-  bool operator==(const SourceLine&) const = default;
+  std::string_view function{};  // mangled, of one that was inlined; good as long as the image
 };
 
 class LineTable {
@@ -47,7 +47,9 @@ class LineTable {
     uint32_t line = 0;
     uint32_t caller = 0;    // the row that it was inlined at, 1 the first of its sequence; 0: none
     uint32_t sequence = 0;  // in rows_, where its sequence begins
-    uint32_t function = 0;  // the name of the one that was inlined, in .debug_str
+    uint32_t function = 0;  // the name of the one that was inlined, in strings_
+
+    bool operator==(const Row&) const = default;
   };
   // Rows [first, end) of one section, by offset; the last one only ends what is before it.
   struct Sequence {
@@ -55,9 +57,14 @@ class LineTable {
     uint32_t first = 0, end = 0;
   };
 
-  std::vector<std::string> files_;
+  struct File {
+    std::string_view folder, name;
+  };
+
+  std::vector<File> files_;
   std::vector<Row> rows_;
-  std::vector<Sequence> sequences_;
+  std::vector<Sequence> sequences_;  // by section
+  UntrustedBytes strings_;           // .debug_str
 };
 
 }  // namespace iket::cubin

@@ -25,8 +25,9 @@ struct Declaration {
   EventKind kind = EventKind::kMark;
   uint8_t payload = kPayloadNone;
   std::string name;
-  std::string file{};     // where its marks stand in the source; empty: not known, or at several
-  uint32_t line = 0;      // places
+  // Where its marks stand in the source; empty: not known, or at several places.
+  std::string file{};
+  uint32_t line = 0;
   bool left_out = false;  // nobody wants its records (patch.h); never of a pop, which is its push's
 
   friend bool operator==(const Declaration&, const Declaration&) = default;

@@ -180,18 +180,21 @@ std::array<uint32_t, 3> ClusterCtas(const cubin::Image& image, uint32_t section)
 void Locate(const cubin::Image& image, const Plan& plan, ImageReport& report) {
   const cubin::LineTable table(image);
   if (table.empty()) return;
-  std::map<uint32_t, std::string> names;
+  std::map<uint32_t, const Declaration*> events;
   for (const Declaration& declaration : report.declarations) {
-    names.emplace(declaration.id, declaration.name);
+    events.emplace(declaration.id, &declaration);
   }
   std::vector<LocatedSite> sites;
   size_t shown = 0;
   for (size_t i = 0; i < plan.sections.size(); ++i) {
     if (!plan.Shows(i)) continue;
     for (const SiteReport& site : report.functions[shown].sites) {
-      sites.push_back({.name = names[site.event],
-                       .event = site.event,
-                       .lines = table.At(plan.sections[i].section, site.offset)});
+      LocatedSite& located = sites.emplace_back();
+      const auto event = events.find(site.event);
+      if (event == events.end()) continue;
+      located = {.name = event->second->name,
+                 .kind = event->second->kind,
+                 .lines = table.At(plan.sections[i].section, site.offset)};
     }
     ++shown;
   }

@@ -174,8 +174,8 @@ class SiteFinder {
         break;
       }
     }
-    return "its clock is in use before it is stored, which marks with a payload cannot have before "
-           "sm_90";
+    return "its clock is copied, or in use, before it is compared, which a mark with a payload "
+           "cannot have before sm_90";
   }
 
   std::span<const Instruction> code_;

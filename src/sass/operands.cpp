@@ -112,7 +112,9 @@ bool MayReadRegister(const Instruction& instruction, uint32_t index) {
     const uint32_t first = instruction.Bits(at, 8);
     return first != kRegisterZero && first <= index && index < first + most;
   };
-  constexpr uint32_t kWide = 8;  // of one operand, as far as rows are known
+  const uint32_t base = instruction.base_opcode();
+  if (base >= 0x080 && base <= 0x0bf) return false;  // uniform
+  constexpr uint32_t kWide = 8;                      // of one operand, as far as rows are known
   if (row == nullptr || !row->any_form) {
     const bool has_none =
         row != nullptr &&
@@ -122,7 +124,6 @@ bool MayReadRegister(const Instruction& instruction, uint32_t index) {
   // Arithmetic: pairs in products of 64 bits, doubles and conversions. What stands at 32 says the
   // form.
   constexpr uint32_t kRegisterForm = 1;
-  const uint32_t base = instruction.base_opcode();
   const bool is_wide = base == 0x025 || (base >= 0x027 && base <= 0x02b) || base >= 0x100;
   const uint32_t most = is_wide ? 2 : 1;
   const std::string_view operands(row->operands);

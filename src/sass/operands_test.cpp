@@ -57,6 +57,8 @@ TEST(Readers, AnyPlaceThatHasTheRegister) {
   EXPECT_FALSE(MayReadRegister(Stg(Width::k128, 255, 4, 0, 20, {}), 19));
   // ISETP.NE.U32.AND P0, PT, RZ, c[0x0][0x10c], PT and MOV R7, R8.
   EXPECT_FALSE(MayReadRegister({0x00004300ff007a0c, 0x000fc80003f05070}, 20));
+  // UISETP.NE.U32.AND UP0, UPT, URZ, UR4, UPT: no general register.
+  EXPECT_FALSE(MayReadRegister({0x000000043f00728c, 0x000fe2000bf05070}, 4));
   EXPECT_TRUE(MayReadRegister({0x0000000800077202, 0x000fe20000000f00}, 8));
 }
 

@@ -3,7 +3,9 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
+import time
 import unittest
 
 import harness
@@ -80,6 +82,7 @@ class DoctorTest(harness.CliTest):
         os.symlink(os.path.join(lib, "libiket_inject.so"), os.path.join(self.folder, "lib", "libiket_inject.so"))
         trial = self.trial(program)
         self.assertEqual(trial["verdict"], "bad")
+        self.assertIn("not tried: ", trial["what"])
         self.assertIn("trial.fatbin: No such file or directory", trial["what"])
         os.mkdir(os.path.join(self.folder, "lib", "iket"))
         image = os.path.join(self.folder, "lib", "iket", "trial.fatbin")
@@ -89,7 +92,26 @@ class DoctorTest(harness.CliTest):
         os.unlink(image)
         os.symlink(os.path.join(lib, "iket", "trial.fatbin"), image)
         self.assertEqual(self.trial(program)["verdict"], "ok")
-        self.assertIn("no folder", self.trial(program, TMPDIR="/proc")["what"])
+        for folder in ("/proc", "/nonexistent", "/etc/passwd", ""):
+            trial = self.trial(program, TMPDIR=folder)
+            if folder:
+                self.assertIn("not tried: no folder", trial["what"])
+        self.assertEqual(self.trial(program, IKET_RING_BYTES="nonsense", IKET_MEMORY_BYTES="1")["verdict"], "ok")
+
+    def test_a_trial_that_is_interrupted(self):
+        """It ends at once, and leaves nothing behind."""
+        device = self.about(self.findings(), "software device")[0]["what"]
+        scratch = os.path.join(self.folder, "scratch")
+        os.mkdir(scratch)
+        environment = {**os.environ, "LD_LIBRARY_PATH": os.path.dirname(device), "TMPDIR": scratch}
+        for sent in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            for delay in range(0, 40, 4):
+                with subprocess.Popen([os.environ["IKET"], "doctor", "--trial"], stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.DEVNULL, env=environment) as running:
+                    time.sleep(delay / 1000)
+                    running.send_signal(sent)
+                    self.assertIn(running.wait(timeout=60), (-sent, 0))
+                self.assertEqual(os.listdir(scratch), [], f"{sent.name} after {delay} ms")
 
     def test_what_else_gets_into_programs(self):
         notes = self.about(self.findings(CUDA_INJECTION64_PATH="/opt/other.so"), "environment")
