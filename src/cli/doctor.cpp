@@ -116,6 +116,9 @@ size_t LookAtGpus(std::vector<Finding>& findings) {
 }
 
 void TryGpus(size_t gpus, std::vector<Finding>& findings) {
+  if (gpus == 0) {
+    findings.push_back({"trial", Verdict::kBad, "there is no GPU to try", ""});
+  }
   for (uint32_t gpu = 0; gpu < gpus; ++gpu) {
     const Trial trial = TryGpu(gpu, "/proc/self/exe");
     const bool failed = trial.verdict == Trial::Verdict::kFailed;

@@ -157,11 +157,17 @@ std::string Text(const std::string& file, const capture::Reader& reader, bool al
   if (unmarked != 0) text += fmt::format("  and {} without marks\n", Counted(unmarked, "kernel"));
 
   if (!facts.declarations.empty()) {
-    Table marks({Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft});
-    marks.Row({"mark", "kind", "payload", "id", ""});
+    Table marks(
+        {Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft});
+    marks.Row({"mark", "kind", "payload", "id", "", ""});
     for (const auto& declaration : facts.declarations) {
       marks.Row({Printable(declaration.name), KindText(declaration.kind),
                  PayloadText(declaration.payload), fmt::format("{:#010x}", declaration.event),
+                 declaration.line == 0
+                     ? ""
+                     : Printable(fmt::format(
+                           "{}:{}", declaration.file.substr(declaration.file.rfind('/') + 1),
+                           declaration.line)),
                  declaration.left_out ? "left out by --range-filter" : ""});
     }
     text += "\n" + marks.Text(2);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <vector>
 
 #include "capture/demangle.h"
@@ -121,7 +122,7 @@ bool AnyPlace(const ImageInfo& info) {
   });
 }
 
-// "tile, gemm.cu:120, with payload".
+// "tile, range begin, i32, gemm.cu:120".
 std::string SiteText(const ImageInfo& info, const patch::SiteReport& site) {
   std::string text;
   const auto add = [&text](const std::string& part) {
@@ -129,11 +130,12 @@ std::string SiteText(const ImageInfo& info, const patch::SiteReport& site) {
   };
   for (const patch::Declaration& declaration : info.report.declarations) {
     if (declaration.id != site.event) continue;
-    add(Printable(declaration.name.empty() ? KindText(declaration.kind) : declaration.name));
+    add(Printable(declaration.name));
+    add(KindText(declaration.kind));
+    add(PayloadOf(declaration));
     break;
   }
   add(PlaceText(site.place));
-  if (site.has_payload) add("with payload");
   return text;
 }
 
@@ -161,7 +163,11 @@ std::string ImageText(const ImageInfo& info, const InfoOptions& options) {
   if (!info.report.declarations.empty()) {
     Table table({Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft});
     table.Row({"mark", "kind", "payload", "id", AnyPlace(info) ? "where" : ""});
-    for (const patch::Declaration& declaration : info.report.declarations) {
+    std::vector<patch::Declaration> by_name = info.report.declarations;
+    std::ranges::stable_sort(by_name, [](const auto& a, const auto& b) {
+      return std::tie(a.name, a.kind) < std::tie(b.name, b.kind);
+    });
+    for (const patch::Declaration& declaration : by_name) {
       table.Row({Printable(declaration.name), KindText(declaration.kind), PayloadOf(declaration),
                  fmt::format("{:#010x}", declaration.id),
                  PlaceText({.file = declaration.file, .line = declaration.line})});
@@ -267,7 +273,7 @@ std::string Advice(const Seen& seen) {
   if (seen.lto_ir && !seen.cubin_marks) {
     text += "LTO-IR is not looked into: whether it has marks shows in what is linked from it\n";
   } else if (!marks && (seen.cubin || seen.ptx)) {
-    text += "no marks: build with -DIKET_ENABLE, and without -G\n";
+    text += "no marks: build with -DIKET_ENABLE, for sm_80 or later, and without -G\n";
   }
   if (seen.ptx_marks && !seen.cubin && !seen.lto_ir) {
     text += "PTX only: iket profile compiles it with the driver's linker, and traces that\n";

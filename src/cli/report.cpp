@@ -159,9 +159,8 @@ struct Place {
 Place PlaceOf(const trace::Model& model, trace::StringId name) {
   Place place;
   for (const trace::Declaration& declaration : model.declarations) {
-    if (declaration.name != name || declaration.line == 0 || trace::Closes(declaration.kind)) {
-      continue;
-    }
+    if (declaration.name != name || trace::Closes(declaration.kind)) continue;
+    if (declaration.line == 0) return {};
     const std::string& file = model.String(declaration.file);
     if (place.line != 0 && (place.line != declaration.line || place.file != file)) return {};
     place = {.file = file, .line = declaration.line};

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "cubin/elf.h"
 
@@ -324,7 +325,9 @@ LineTable::LineTable(const Image& image) {
   }
   const UntrustedBytes bytes(image.sections()[*section].data);
   LineReader(bytes, SectionsOfAddresses(image, *section), *this).Run();
-  std::ranges::stable_sort(sequences_, {}, &Sequence::section);
+  std::ranges::sort(sequences_, {}, [](const Sequence& sequence) {
+    return std::pair(sequence.section, sequence.first);
+  });
 }
 
 std::vector<SourceLine> LineTable::At(uint32_t section, uint64_t offset) const {

@@ -89,9 +89,11 @@ class DeviceApiTest(unittest.TestCase):
 
     def test_places(self):
         """With -lineinfo a report says where each name stands in the source."""
-        code = 'iket::mark("here"_ev);\nfor (int k = 0; k < n; ++k) {\n  iket::range tile{"tile"_ev, k};\n  data[i] *= 2;\n}'
+        code = 'iket::mark("here"_ev);\nfor (int k = 0; k < n; ++k) {\n  iket::range tile{"tile"_ev, k};\n  data[i] *= 2;\n}\n' \
+               'iket::mark("twice"_ev);\niket::mark("twice"_ev, n);'
         first = HEAD.count("\n") + 1
-        for options, expected in (["-lineinfo"], {"here": first, "tile": first + 2}), ([], {"here": 0, "tile": 0}):
+        for options, expected in (["-lineinfo"], {"here": first, "tile": first + 2, "twice": 0}), \
+                ([], {"here": 0, "tile": 0, "twice": 0}):
             with self.subTest(options), tempfile.TemporaryDirectory() as folder:
                 cubin = self.compile(folder, code, "20", "-DIKET_ENABLE", *options)
                 done = subprocess.run([os.environ["IKET"], "report", "--json", self.profile(folder, cubin, ".iketcap")],
@@ -100,7 +102,7 @@ class DeviceApiTest(unittest.TestCase):
                 rows = report["ranges"] + report["marks"]
                 self.assertEqual({row["name"]: row["source_line"] for row in rows}, expected)
                 for row in rows:
-                    self.assertEqual(row["source_file"].endswith("/snippet.cu"), bool(options), row)
+                    self.assertEqual(row["source_file"].endswith("/snippet.cu"), row["source_line"] != 0, row)
 
     def test_snippets(self):
         count = 0
