@@ -121,13 +121,18 @@ void TryGpus(size_t gpus, std::vector<Finding>& findings) {
   }
   for (uint32_t gpu = 0; gpu < gpus; ++gpu) {
     const Trial trial = TryGpu(gpu, "/proc/self/exe");
-    const bool failed = trial.verdict == Trial::Verdict::kFailed;
-    findings.push_back({"trial",
-                        trial.verdict == Trial::Verdict::kPassed ? Verdict::kGood : Verdict::kBad,
-                        fmt::format("GPU {}: {}{}", gpu, failed ? "" : "not tried: ", trial.what),
-                        failed ? "tell us: do not use marks on this GPU until it is mended" : ""});
-    if (trial.verdict == Trial::Verdict::kPassed) {
-      findings.back().what = fmt::format("GPU {}: {}", gpu, trial.what);
+    const std::string of_gpu = fmt::format("GPU {}: ", gpu);
+    switch (trial.verdict) {
+      case Trial::Verdict::kPassed:
+        findings.push_back({"trial", Verdict::kGood, of_gpu + trial.what, ""});
+        break;
+      case Trial::Verdict::kFailed:
+        findings.push_back({"trial", Verdict::kBad, of_gpu + trial.what,
+                            "tell us: do not use marks on this GPU until it is mended"});
+        break;
+      case Trial::Verdict::kNotTried:
+        findings.push_back({"trial", Verdict::kBad, of_gpu + "not tried: " + trial.what, ""});
+        break;
     }
   }
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/terminal.h"
+
 namespace iket::cli {
 
 std::string KindText(capture::EventKind kind) {
@@ -66,6 +68,11 @@ std::string PayloadText(capture::PayloadType type) {
       return "e5m2";
   }
   return fmt::format("type {}", static_cast<unsigned>(type));
+}
+
+std::string PlaceText(std::string_view file, uint32_t line) {
+  if (line == 0) return "";
+  return Printable(fmt::format("{}:{}", file.substr(file.rfind('/') + 1), line));
 }
 
 }  // namespace iket::cli

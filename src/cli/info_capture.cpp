@@ -163,11 +163,7 @@ std::string Text(const std::string& file, const capture::Reader& reader, bool al
     for (const auto& declaration : facts.declarations) {
       marks.Row({Printable(declaration.name), KindText(declaration.kind),
                  PayloadText(declaration.payload), fmt::format("{:#010x}", declaration.event),
-                 declaration.line == 0
-                     ? ""
-                     : Printable(fmt::format(
-                           "{}:{}", declaration.file.substr(declaration.file.rfind('/') + 1),
-                           declaration.line)),
+                 PlaceText(declaration.file, declaration.line),
                  declaration.left_out ? "left out by --range-filter" : ""});
     }
     text += "\n" + marks.Text(2);

@@ -109,12 +109,6 @@ ImageInfo Describe(const CodeImage& code) {
   return info;
 }
 
-// "gemm.cu:120"; in full in JSON.
-std::string PlaceText(const patch::Location& place) {
-  if (!place.known()) return "";
-  return Printable(fmt::format("{}:{}", place.file.substr(place.file.rfind('/') + 1), place.line));
-}
-
 bool AnyPlace(const ImageInfo& info) {
   return std::any_of(info.functions.begin(), info.functions.end(), [](const auto& function) {
     return std::any_of(function.sites.begin(), function.sites.end(),
@@ -135,7 +129,7 @@ std::string SiteText(const ImageInfo& info, const patch::SiteReport& site) {
     add(PayloadOf(declaration));
     break;
   }
-  add(PlaceText(site.place));
+  add(PlaceText(site.place.file, site.place.line));
   return text;
 }
 
@@ -170,7 +164,7 @@ std::string ImageText(const ImageInfo& info, const InfoOptions& options) {
     for (const patch::Declaration& declaration : by_name) {
       table.Row({Printable(declaration.name), KindText(declaration.kind), PayloadOf(declaration),
                  fmt::format("{:#010x}", declaration.id),
-                 PlaceText({.file = declaration.file, .line = declaration.line})});
+                 PlaceText(declaration.file, declaration.line)});
     }
     text += "\n" + table.Text(2);
   }

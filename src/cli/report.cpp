@@ -6,6 +6,7 @@
 
 #include "cli/clock_summary.h"
 #include "cli/command.h"
+#include "cli/event_words.h"
 #include "cli/load.h"
 #include "cli/standstill_text.h"
 #include "cli/terminal.h"
@@ -150,10 +151,7 @@ struct Place {
   std::string file;
   uint32_t line = 0;
 
-  std::string Text() const {
-    if (line == 0) return "";
-    return Printable(fmt::format("{}:{}", file.substr(file.rfind('/') + 1), line));
-  }
+  std::string Text() const { return PlaceText(file, line); }
 };
 
 Place PlaceOf(const trace::Model& model, trace::StringId name) {

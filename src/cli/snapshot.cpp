@@ -5,11 +5,11 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <sstream>
 
 #include "cli/command.h"
+#include "cli/read_file.h"
 #include "cli/terminal.h"
 #include "session/control.h"
 #include "session/message.h"
@@ -20,11 +20,6 @@ namespace {
 struct Options {
   uint32_t pid = 0;
 };
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
 
 // The socket that a process was given to hand its rings over; empty if it has none.
 std::string GuestSocketOf(uint32_t pid) {

@@ -12,12 +12,12 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <vector>
 
 #include "cli/command.h"
 #include "cli/load.h"
+#include "cli/read_file.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "supervisor/installation.h"
@@ -226,10 +226,7 @@ Trial Try(uint32_t gpu, const std::string& self, const std::string& folder, Sign
     if (errno != EINTR) return {Verdict::kNotTried, "its process could not be waited for"};
   }
   signals.SetChild(0);
-  if (status != 0) {
-    std::ifstream file(said);
-    return Ended(status, {std::istreambuf_iterator<char>(file), {}});
-  }
+  if (status != 0) return Ended(status, ReadFile(said));
   const auto loaded = Load(capture);
   if (!loaded) return {Verdict::kNotTried, loaded.error().message};
   if (loaded->model.launches.empty()) {
@@ -256,8 +253,7 @@ Result<int> RunTrial(uint32_t gpu, const std::string& capture) {
   if (!collector) return tl::unexpected(collector.error());
   const auto image = supervisor::FindTrialImage();
   if (!image) return tl::unexpected(image.error());
-  std::ifstream file(*image, std::ios::binary);
-  const std::string code((std::istreambuf_iterator<char>(file)), {});
+  const std::string code = ReadFile(*image);
   const std::string folder = std::filesystem::path(capture).parent_path().string();
   iket_embed_options options{};
   options.size = sizeof options;

@@ -264,17 +264,7 @@ bool WindowEncoder::WriteFlow(const Edge& edge, uint64_t delta_ns, uint32_t sequ
   writer.Varint(TracePacket::kSequenceId, sequence);
   {
     auto event = writer.Message(TracePacket::kTrackEvent);
-    uint8_t* at = writer.Reserve(128);
-    at = PutPayload(at, kPayload, model_.declarations[edge.declaration],
-                    model_.events.payload[edge.event]);
-    writer.Commit(at);
-    writer.Varint(TrackEvent::kType, TrackEvent::kInstant);
-    const uint32_t label = LabelOf(edge);
-    writer.Varint(TrackEvent::kNameIid, iids_[label]);
-    writer.Varint(TrackEvent::kTrackUuid, tracks_.Marker(edge.warp));
-    if (PlacedDeclaration(label) != nullptr) {
-      writer.Varint(TrackEvent::kSourceLocationIid, iids_[label]);
-    }
+    writer.Commit(PutEvent(writer.Reserve(128), edge));
     // Numbers of flows are 1 and more.
     for (const uint32_t row : out) writer.Fixed64(TrackEvent::kFlowIds, uint64_t{row} + 1);
     if (has_come) {

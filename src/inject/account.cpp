@@ -9,7 +9,7 @@ namespace {
 capture::Declaration ToCapture(uint32_t image, const patch::Declaration& declaration) {
   return {.image = image,
           .event = declaration.id,
-          .kind = static_cast<capture::EventKind>(declaration.kind),
+          .kind = declaration.kind,
           .payload = static_cast<capture::PayloadType>(declaration.payload),
           .name = declaration.name,
           .file = declaration.file,

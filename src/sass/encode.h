@@ -148,8 +148,15 @@ constexpr Instruction SelectImmediate(uint8_t rd, uint32_t value, uint8_t pc, Co
                                  0x807,
                              0x04000000 | encode_detail::At(87 - 64, pc), c);
 }
-// LDC Rd, c[bank][offset]: variable latency, needs a write barrier. Before sm_90 MOV Rd,
-// c[bank][offset]: of fixed latency, so its barrier is left out and it stalls for its reader.
+// LDC Rd, c[bank][Ra + offset]: variable latency, needs a write barrier.
+constexpr Instruction LoadConstantAt(uint8_t rd, uint8_t ra, uint32_t bank, uint32_t offset,
+                                     Control c) {
+  return encode_detail::Word(encode_detail::ConstantAt(bank, offset) | encode_detail::At(24, ra) |
+                                 encode_detail::At(16, rd) | 0xb82,
+                             0x800, c);
+}
+// LDC Rd, c[bank][offset]: likewise. Before sm_90 MOV Rd, c[bank][offset]: of fixed latency, so its
+// barrier is left out and it stalls for its reader.
 constexpr Instruction LoadConstant(Generation g, uint8_t rd, uint32_t bank, uint32_t offset,
                                    Control c) {
   if (g == Generation::kAmpere) {
@@ -158,17 +165,7 @@ constexpr Instruction LoadConstant(Generation g, uint8_t rd, uint32_t bank, uint
     return encode_detail::Word(
         encode_detail::ConstantAt(bank, offset) | encode_detail::At(16, rd) | 0xa02, 0xf00, c);
   }
-  return encode_detail::Word(encode_detail::ConstantAt(bank, offset) |
-                                 encode_detail::At(24, kRegisterZero) | encode_detail::At(16, rd) |
-                                 0xb82,
-                             0x800, c);
-}
-// LDC Rd, c[bank][Ra + offset].
-constexpr Instruction LoadConstantAt(uint8_t rd, uint8_t ra, uint32_t bank, uint32_t offset,
-                                     Control c) {
-  return encode_detail::Word(encode_detail::ConstantAt(bank, offset) | encode_detail::At(24, ra) |
-                                 encode_detail::At(16, rd) | 0xb82,
-                             0x800, c);
+  return LoadConstantAt(rd, kRegisterZero, bank, offset, c);
 }
 // ULDC.64 URd:URd+1, c[bank][offset]: fixed latency. From sm_100 on LDCU.64: variable latency,
 // needs a write barrier.

@@ -32,15 +32,18 @@ bool WritesUniformFromElsewhere(uint32_t opcode) {
   }
 }
 
-// The uniform ALU: base opcodes 0x080 to 0x0bf. UISETP and UPLOP3 write predicates only. From
-// sm_100 on it has more: what is uniform and no vector instruction with a uniform operand.
+// The uniform ALU: base opcodes 0x080 to 0x0bf.
+bool IsUniformBase(uint32_t base) { return base >= 0x080 && base <= 0x0bf; }
+
+// Those of it that write a uniform register at bit 16: UISETP and UPLOP3 write predicates only.
+// From sm_100 on it has more: what is uniform and no vector instruction with a uniform operand.
 bool IsUniformAlu(const Instruction& instruction, Generation generation) {
   const uint32_t base = instruction.base_opcode();
   if (base < 0x080 && generation == Generation::kBlackwell) {
     const uint32_t form = instruction.Bits(9, 3);
     return instruction.is_uniform_form() && form != 6 && form != 7;
   }
-  return base >= 0x080 && base <= 0x0bf && base != 0x08c && base != 0x09c;
+  return IsUniformBase(base) && base != 0x08c && base != 0x09c;
 }
 
 // Memory, texture and surface instructions: base opcodes 0x160 to 0x1bf. From sm_100 on those of
@@ -113,8 +116,8 @@ bool MayReadRegister(const Instruction& instruction, uint32_t index) {
     return first != kRegisterZero && first <= index && index < first + most;
   };
   const uint32_t base = instruction.base_opcode();
-  if (base >= 0x080 && base <= 0x0bf) return false;  // uniform
-  constexpr uint32_t kWide = 8;                      // of one operand, as far as rows are known
+  if (IsUniformBase(base)) return false;
+  constexpr uint32_t kWide = 8;  // of one operand, as far as rows are known
   if (row == nullptr || !row->any_form) {
     const bool has_none =
         row != nullptr &&

@@ -15,7 +15,7 @@ Result<std::string> Readable(const std::string& path);
 Result<std::string> FindCollector();
 // The software device's libcuda.so.1.
 Result<std::string> FindSoftwareDevice();
-// The kernel of `iket doctor --trial`, a fatbin; where iket was built without nvcc there is none.
+// The kernel of `iket doctor --trial`, a fatbin.
 Result<std::string> FindTrialImage();
 
 }  // namespace iket::supervisor
