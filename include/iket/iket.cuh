@@ -103,7 +103,9 @@ enum class kind : unsigned char {
   token_begin = 5,
   token_end = 6,
   flow_out = 7,
-  flow_in = 8
+  flow_in = 8,
+  sync = 9,
+  edge = 10  // no event: from a name to another
 };
 
 // The numbers of payload types: those of NVIDIA's IKET metadata, and from 64 on ours.
@@ -114,7 +116,6 @@ struct payload_type {
   static constexpr bool is_wide = false;
 };
 struct no_payload {};
-struct more_than_one_payload {};  // of a macro; not known
 template <unsigned char Number>
 struct payload_number {
   static constexpr bool known = true;
@@ -193,7 +194,7 @@ __device__ __forceinline__ unsigned long long bits_of(double value) {
 __device__ __forceinline__ unsigned long long bits_of(decltype(nullptr)) { return 0; }
 #endif
 
-// A pop has no name; every other event has one. A name is a type with `size()` and `at(i)`.
+// A text is a type with `size()` and `at(i)`. A pop has no name; every other event has one.
 template <typename T, typename = void>
 struct is_name {
   static constexpr bool value = false;
@@ -206,8 +207,140 @@ struct no_name {
   IKET_DETAIL_FUNCTION static constexpr int size() { return 0; }
   IKET_DETAIL_FUNCTION static constexpr char at(int) { return 0; }
 };
+template <typename... Texts>
+struct joined : no_name {};
+template <typename First, typename... More>
+struct joined<First, More...> {
+  IKET_DETAIL_FUNCTION static constexpr int size() {
+    return First::size() + joined<More...>::size();
+  }
+  IKET_DETAIL_FUNCTION static constexpr char at(int i) {
+    return i < First::size() ? First::at(i) : joined<More...>::at(i - First::size());
+  }
+};
 
-// A name with a level, see level().
+// What a declaration says beyond a name, as text (docs/placeholder.md).
+enum class about : unsigned char {
+  value_name = 1,  // of the payload
+  value = 2,       // one more, its type, and what it is called
+  category = 3,
+  colour = 4,
+  lane = 5,
+  group = 6,
+  target = 7,  // of an edge, as the next three
+  label = 8,
+  via = 9,
+  dag = 10
+};
+template <about What, unsigned char Number, typename Text>
+struct attribute {
+  IKET_DETAIL_FUNCTION static constexpr int size() { return 4 + Text::size(); }
+  IKET_DETAIL_FUNCTION static constexpr char at(int i) {
+    // clang-format off
+    switch (i) {
+      case 0: return static_cast<char>(What);
+      case 1: return static_cast<char>(Number);
+      case 2: case 3: return static_cast<char>(Text::size() >> (8 * (i - 2)));
+      default: return Text::at(i - 4);
+    }
+    // clang-format on
+  }
+};
+
+// Names that say more, each of which is still the name that it was made of: attributes, by `|`;
+template <typename Attribute>
+struct annotation {};
+template <typename T, typename = void>
+struct attributes_of {
+  using type = joined<>;
+};
+template <typename T>
+struct attributes_of<T, decltype(static_cast<typename T::attributes*>(nullptr), void())> {
+  using type = typename T::attributes;
+};
+template <typename Name, typename Attribute>
+struct annotated_name : Name {
+  using attributes = joined<typename attributes_of<Name>::type, Attribute>;
+};
+template <typename Name, typename Text>
+struct annotated_name<Name, attribute<about::lane, 0, Text>> : Name {
+  using attributes = joined<typename attributes_of<Name>::type, attribute<about::lane, 0, Text>>;
+  using row = Text;
+};
+template <typename Name, typename Text>
+struct annotated_name<Name, attribute<about::group, 0, Text>> : Name {
+  using attributes = joined<typename attributes_of<Name>::type, attribute<about::group, 0, Text>>;
+  using row = Text;
+};
+template <typename Group, typename Name>
+using grouped_name = annotated_name<Name, attribute<about::group, 0, Group>>;
+// Whether it has a row of its own on the timeline.
+template <typename T, typename = void>
+struct is_apart {
+  static constexpr bool value = false;
+};
+template <typename T>
+struct is_apart<T, decltype(static_cast<typename T::row*>(nullptr), void())> {
+  static constexpr bool value = true;
+};
+template <typename Name, typename Attribute>
+IKET_DETAIL_FUNCTION constexpr annotated_name<Name, Attribute> operator|(Name,
+                                                                         annotation<Attribute>) {
+  static_assert(is_name<Name>::value, "iket: a name is a literal with _ev behind it: \"load\"_ev");
+  return {};
+}
+template <unsigned Rgb>
+struct colour_text : no_name {
+  static_assert(Rgb <= 0xffffff, "iket: a colour is a number like 0x4477aa: red, green, blue");
+  IKET_DETAIL_FUNCTION static constexpr int size() { return 4; }
+  IKET_DETAIL_FUNCTION static constexpr char at(int i) { return static_cast<char>(Rgb >> (8 * i)); }
+};
+// what the values of the payload are called;
+template <typename Name, typename... Values>
+struct name_of_values : Name {
+  static constexpr int value_count = static_cast<int>(sizeof...(Values));
+  using values = name_of_values;
+  template <typename Outer, typename Value>
+  using with_first = name_of_values<Outer, Value, Values...>;
+};
+// Their names and types, which stand in front of the attributes.
+template <typename Names, typename... T>
+struct value_attributes;
+template <typename Name, typename FirstName, typename... Names, typename First, typename... T>
+struct value_attributes<name_of_values<Name, FirstName, Names...>, First, T...> {
+  using type = joined<attribute<about::value_name, 0, FirstName>,
+                      attribute<about::value, payload_type<T>::number, Names>...>;
+};
+// The same with the number of the lane in front; one value needs no name.
+struct lane_text : no_name {
+  IKET_DETAIL_FUNCTION static constexpr int size() { return 4; }
+  IKET_DETAIL_FUNCTION static constexpr char at(int i) { return "lane"[i]; }
+};
+struct value_text : no_name {
+  IKET_DETAIL_FUNCTION static constexpr int size() { return 5; }
+  IKET_DETAIL_FUNCTION static constexpr char at(int i) { return "value"[i]; }
+};
+template <typename Name, int Count, typename = void>
+struct each_lane {
+  using type = name_of_values<Name, lane_text, value_text>;
+};
+template <typename Name>
+struct each_lane<Name, 0, void> {
+  using type = name_of_values<Name, lane_text>;
+};
+template <typename Name, int Count>
+struct each_lane<Name, Count, decltype(Name::value_count, void())> {
+  using type = typename Name::template with_first<Name, lane_text>;
+};
+template <typename T, typename = void>
+struct value_count_of {
+  static constexpr int value = 0;
+};
+template <typename T>
+struct value_count_of<T, decltype(T::value_count, void())> {
+  static constexpr int value = T::value_count;
+};
+// and a level, see level().
 template <typename Name, int Level>
 struct leveled_name : Name {
   static constexpr int level = Level;
@@ -230,21 +363,36 @@ struct is_kept {
 #endif
 };
 
+template <typename... T>
+struct first_of {
+  using type = no_payload;
+};
+template <typename T, typename... More>
+struct first_of<T, More...> {
+  using type = T;
+};
+
 #if IKET_DETAIL_ON
 
-// The declaration of one event as bytes: a header of 16, the name, a NUL (docs/placeholder.md).
-template <typename Name, kind Kind, unsigned char Payload>
+// The declaration of one event as bytes (docs/placeholder.md): a header of 16, the name, a NUL.
+// With attributes the header has four bytes more, their size, and they stand behind the NUL.
+template <typename Name, kind Kind, unsigned char Payload = 0, typename Attributes = joined<>>
 struct declaration {
-  static constexpr int header_size = 16;
-  static constexpr int size = header_size + Name::size() + 1;
+  static constexpr int header_size = Attributes::size() == 0 ? 16 : 20;
+  static constexpr int attributes_at = header_size + Name::size() + 1;
+  static constexpr int size = attributes_at + Attributes::size();
 
-  // FNV-1a over kind, payload type and name; the top bit stays free for records of the collector.
+  // FNV-1a over kind, payload type, name and attributes; the top bit stays free for records of the
+  // collector.
   IKET_DETAIL_FUNCTION static constexpr unsigned make_id() {
     unsigned hash = 0x811c9dc5u;
     hash = (hash ^ static_cast<unsigned char>(Kind)) * 0x01000193u;
     hash = (hash ^ Payload) * 0x01000193u;
     for (int i = 0; i < Name::size(); ++i) {
       hash = (hash ^ static_cast<unsigned char>(Name::at(i))) * 0x01000193u;
+    }
+    for (int i = 0; i < Attributes::size(); ++i) {
+      hash = (hash ^ static_cast<unsigned char>(Attributes::at(i))) * 0x01000193u;
     }
     hash &= 0x7fffffffu;
     return hash == 0 ? 1 : hash;
@@ -263,11 +411,31 @@ struct declaration {
         return static_cast<unsigned char>(static_cast<unsigned>(Name::size()) >> (8 * (i - 12)));
       // clang-format on
       default:
-        return i < header_size + Name::size()
-                   ? static_cast<unsigned char>(Name::at(i - header_size))
-                   : static_cast<unsigned char>(0);
+        break;
     }
+    if (i < header_size) {
+      return static_cast<unsigned char>(static_cast<unsigned>(Attributes::size()) >>
+                                        (8 * (i - 16)));
+    }
+    if (i < header_size + Name::size()) {
+      return static_cast<unsigned char>(Name::at(i - header_size));
+    }
+    return i < attributes_at ? static_cast<unsigned char>(0)
+                             : static_cast<unsigned char>(Attributes::at(i - attributes_at));
   }
+};
+// That of an event whose values have these types.
+template <typename Name, kind Kind, bool HasValueNames, typename... T>
+struct declared {
+  using type = declaration<Name, Kind, payload_type<typename first_of<T...>::type>::number,
+                           typename attributes_of<Name>::type>;
+};
+template <typename Name, kind Kind, typename First, typename... T>
+struct declared<Name, Kind, true, First, T...> {
+  using type =
+      declaration<Name, Kind, payload_type<First>::number,
+                  joined<typename value_attributes<typename Name::values, First, T...>::type,
+                         typename attributes_of<Name>::type>>;
 };
 
 template <int... Index>
@@ -313,10 +481,9 @@ struct initialiser<Declaration, indices<Index...>> {
   }
   static constexpr char text[] = {character(Index)..., 0};
 };
-template <typename Name, kind Kind, unsigned char Payload>
+template <typename Declaration>
 using initialiser_of =
-    initialiser<declaration<Name, Kind, Payload>,
-                typename make_indices<declaration<Name, Kind, Payload>::size * 5 - 1>::type>;
+    initialiser<Declaration, typename make_indices<Declaration::size * 5 - 1>::type>;
 
 // The address that a placeholder would store to: [window - 16, window) is the top of the shared
 // memory that the driver reserves. Not volatile: one read serves all marks of a function.
@@ -348,112 +515,217 @@ __device__ __forceinline__ unsigned window() {
   "setp.eq.and.u32 p, t, " number ", no;\n\t"
 #endif
 // All forms return the clock that is recorded, which nearly nobody uses.
-template <typename Name, kind Kind>
-__device__ __forceinline__ unsigned emit() {
-  using decl = declaration<Name, Kind, 0>;
-  unsigned clock;
-  asm volatile(
-      "{\n\t.global .align 4 .b8 iket_decl[] = {%3};\n\t"
-      ".reg .b32 t;\n\t.reg .pred p;\n\t"
-      "mov.u32 t, %%clock;\n\t"
-      IKET_DETAIL_GUARD("%1")
-      "@p st.volatile.shared.v2.u32 [%2+-8], {t, %1};\n\t"
-      "pmevent.mask 0xe110;\n\t"
-      "mov.b32 %0, t;\n\t}"
-      : "=r"(clock)
-      : "n"(decl::id), "r"(window()), "C"(initialiser_of<Name, Kind, 0>::text)
-      : "memory");
-  return clock;
-}
-// The fourth word is left as it is.
-template <typename Name, kind Kind, unsigned char Payload>
-__device__ __forceinline__ unsigned emit(unsigned payload) {
-  using decl = declaration<Name, Kind, Payload>;
-  unsigned clock;
-  asm volatile(
-      "{\n\t.global .align 4 .b8 iket_decl[] = {%3};\n\t"
-      ".reg .b32 t, none;\n\t.reg .pred p;\n\t"
-      "pmevent.mask 0xe200;\n\t"
-      "mov.u32 t, %%clock;\n\t"
-      IKET_DETAIL_GUARD("%4")
-      "@p st.volatile.shared.v4.u32 [%2+-16], {t, %1, %4, none};\n\t"
-      "pmevent.mask 0xe110;\n\t"
-      "mov.b32 %0, t;\n\t}"
-      : "=r"(clock)
-      : "n"(decl::id), "r"(window()), "C"(initialiser_of<Name, Kind, Payload>::text), "r"(payload)
-      : "memory");
-  return clock;
-}
-// The clock is compared with `low`.
-template <typename Name, kind Kind, unsigned char Payload>
-__device__ __forceinline__ unsigned emit(unsigned low, unsigned high) {
-  using decl = declaration<Name, Kind, Payload>;
-  unsigned clock;
-  asm volatile(
-      "{\n\t.global .align 4 .b8 iket_decl[] = {%3};\n\t"
-      ".reg .b32 t;\n\t.reg .pred p;\n\t"
-      "pmevent.mask 0xe200;\n\t"
-      "mov.u32 t, %%clock;\n\t"
-      IKET_DETAIL_GUARD("%4")
-      "@p st.volatile.shared.v4.u32 [%2+-16], {t, %1, %4, %5};\n\t"
-      "pmevent.mask 0xe110;\n\t"
-      "mov.b32 %0, t;\n\t}"
-      : "=r"(clock)
-      : "n"(decl::id), "r"(window()), "C"(initialiser_of<Name, Kind, Payload>::text), "r"(low),
-        "r"(high)
-      : "memory");
-  return clock;
-}
-template <typename Name, kind Kind, unsigned char Payload>
-__device__ __forceinline__ unsigned emit(unsigned long long payload) {
-  return emit<Name, Kind, Payload>(static_cast<unsigned>(payload),
-                                   static_cast<unsigned>(payload >> 32));
-}
-// The end of a token's range without a payload: the third word is left as it is, and the clock is
-// compared with the fourth.
-template <typename Name>
-__device__ __forceinline__ void emit_end(unsigned token) {
-  constexpr kind Kind = kind::token_end;
-  using decl = declaration<Name, Kind, 0>;
-  asm volatile(
-      "{\n\t.global .align 4 .b8 iket_decl[] = {%2};\n\t"
-      ".reg .b32 t, none;\n\t.reg .pred p;\n\t"
-      "pmevent.mask 0xe200;\n\t"
-      "mov.u32 t, %%clock;\n\t"
-      IKET_DETAIL_GUARD("%3")
-      "@p st.volatile.shared.v4.u32 [%1+-16], {t, %0, none, %3};\n\t"
-      "pmevent.mask 0xe110;\n\t}" ::"n"(decl::id),
-      "r"(window()), "C"(initialiser_of<Name, Kind, 0>::text), "r"(token)
-      : "memory");
-}
+#define IKET_DETAIL_EMIT(body, ...)                                                            \
+  unsigned clock;                                                                              \
+  asm volatile(                                                                                \
+      "{\n\t.global .align 4 .b8 iket_decl[] = {%3};\n\t"                                      \
+      ".reg .b32 t, none;\n\t.reg .pred p;\n\t" body                                           \
+      "pmevent.mask 0xe110;\n\t"                                                               \
+      "mov.b32 %0, t;\n\t}"                                                                    \
+      : "=r"(clock)                                                                            \
+      : "n"(Declaration::id), "r"(window()), "C"(initialiser_of<Declaration>::text)__VA_ARGS__ \
+      : "memory");                                                                             \
+  return clock
+#define IKET_DETAIL_STORE(tag, low, high) \
+  "@p st.volatile.shared.v4.u32 [%2+-16], {t, " tag ", " low ", " high "};\n\t"
+#define IKET_DETAIL_RECORD(number, next, low, high) \
+  "pmevent.mask 0xe200;\n\t"                        \
+  "mov.u32 t, %%clock;\n\t" IKET_DETAIL_GUARD(number) next IKET_DETAIL_STORE("%1", low, high)
+// Two words more go to a record more.
+#define IKET_DETAIL_NEXT "pmevent.mask 0xe310;\n\t"
+#define IKET_DETAIL_MORE(index, next, low, high) \
+  "pmevent.mask 0xe400;\n\t" next IKET_DETAIL_STORE("0x8000140" index, low, high)
 
+template <typename Declaration>
+__device__ __forceinline__ unsigned emit() {
+  IKET_DETAIL_EMIT("mov.u32 t, %%clock;\n\t" IKET_DETAIL_GUARD(
+                       "%1") "@p st.volatile.shared.v2.u32 [%2+-8], {t, %1};\n\t", );
+}
+// A word that is not given is left as it is.
+template <typename Declaration>
+__device__ __forceinline__ unsigned emit(unsigned a) {
+  IKET_DETAIL_EMIT(IKET_DETAIL_RECORD("%4", "", "%4", "none"), , "r"(a));
+}
+// The end of a token's range without a payload.
+template <typename Declaration>
+__device__ __forceinline__ unsigned emit_token(unsigned token) {
+  IKET_DETAIL_EMIT(IKET_DETAIL_RECORD("%4", "", "none", "%4"), , "r"(token));
+}
+template <typename Declaration>
+__device__ __forceinline__ unsigned emit(unsigned a, unsigned b) {
+  IKET_DETAIL_EMIT(IKET_DETAIL_RECORD("%4", "", "%4", "%5"), , "r"(a), "r"(b));
+}
+#define IKET_DETAIL_RECORD_1 IKET_DETAIL_RECORD("%4", IKET_DETAIL_NEXT, "%4", "%5")
+#define IKET_DETAIL_RECORD_2 \
+  IKET_DETAIL_RECORD_1 IKET_DETAIL_MORE("1", IKET_DETAIL_NEXT, "%6", "%7")
+#define IKET_DETAIL_RECORD_3 \
+  IKET_DETAIL_RECORD_2 IKET_DETAIL_MORE("2", IKET_DETAIL_NEXT, "%8", "%9")
+#define IKET_DETAIL_RECORD_4 \
+  IKET_DETAIL_RECORD_3 IKET_DETAIL_MORE("3", IKET_DETAIL_NEXT, "%10", "%11")
+template <typename Declaration>
+__device__ __forceinline__ unsigned emit(unsigned a, unsigned b, unsigned c) {
+  IKET_DETAIL_EMIT(IKET_DETAIL_RECORD_1 IKET_DETAIL_MORE("1", "", "%6", "none"), , "r"(a), "r"(b),
+                   "r"(c));
+}
+template <typename Declaration>
+__device__ __forceinline__ unsigned emit(unsigned a, unsigned b, unsigned c, unsigned d) {
+  IKET_DETAIL_EMIT(IKET_DETAIL_RECORD_1 IKET_DETAIL_MORE("1", "", "%6", "%7"), , "r"(a), "r"(b),
+                   "r"(c), "r"(d));
+}
+template <typename Declaration>
+__device__ __forceinline__ unsigned emit(unsigned a, unsigned b, unsigned c, unsigned d,
+                                         unsigned e) {
+  IKET_DETAIL_EMIT(IKET_DETAIL_RECORD_2 IKET_DETAIL_MORE("2", "", "%8", "none"), , "r"(a), "r"(b),
+                   "r"(c), "r"(d), "r"(e));
+}
+template <typename Declaration>
+__device__ __forceinline__ unsigned emit(unsigned a, unsigned b, unsigned c, unsigned d, unsigned e,
+                                         unsigned f) {
+  IKET_DETAIL_EMIT(IKET_DETAIL_RECORD_2 IKET_DETAIL_MORE("2", "", "%8", "%9"), , "r"(a), "r"(b),
+                   "r"(c), "r"(d), "r"(e), "r"(f));
+}
+template <typename Declaration>
+__device__ __forceinline__ unsigned emit(unsigned a, unsigned b, unsigned c, unsigned d, unsigned e,
+                                         unsigned f, unsigned g) {
+  IKET_DETAIL_EMIT(IKET_DETAIL_RECORD_3 IKET_DETAIL_MORE("3", "", "%10", "none"), , "r"(a), "r"(b),
+                   "r"(c), "r"(d), "r"(e), "r"(f), "r"(g));
+}
+template <typename Declaration>
+__device__ __forceinline__ unsigned emit(unsigned a, unsigned b, unsigned c, unsigned d, unsigned e,
+                                         unsigned f, unsigned g, unsigned h) {
+  IKET_DETAIL_EMIT(IKET_DETAIL_RECORD_3 IKET_DETAIL_MORE("3", "", "%10", "%11"), , "r"(a), "r"(b),
+                   "r"(c), "r"(d), "r"(e), "r"(f), "r"(g), "r"(h));
+}
+template <typename Declaration>
+__device__ __forceinline__ unsigned emit(unsigned a, unsigned b, unsigned c, unsigned d, unsigned e,
+                                         unsigned f, unsigned g, unsigned h, unsigned i) {
+  IKET_DETAIL_EMIT(IKET_DETAIL_RECORD_4 IKET_DETAIL_MORE("4", "", "%12", "none"), , "r"(a), "r"(b),
+                   "r"(c), "r"(d), "r"(e), "r"(f), "r"(g), "r"(h), "r"(i));
+}
+#undef IKET_DETAIL_RECORD_1
+#undef IKET_DETAIL_RECORD_2
+#undef IKET_DETAIL_RECORD_3
+#undef IKET_DETAIL_RECORD_4
+#undef IKET_DETAIL_MORE
+#undef IKET_DETAIL_NEXT
+#undef IKET_DETAIL_RECORD
+#undef IKET_DETAIL_STORE
+#undef IKET_DETAIL_EMIT
 #undef IKET_DETAIL_GUARD
+
+// Takes `Count` values apart, from the first to the last, each to the end of the words.
+template <typename Declaration, int Count>
+struct spread {
+  template <typename T, typename... More>
+  __device__ __forceinline__ static unsigned emit(T value, More... more) {
+    if constexpr (payload_type<T>::is_wide) {
+      const unsigned long long bits = bits_of(value);
+      return spread<Declaration, Count - 1>::emit(more..., static_cast<unsigned>(bits),
+                                                  static_cast<unsigned>(bits >> 32));
+    } else {
+      return spread<Declaration, Count - 1>::emit(more..., static_cast<unsigned>(bits_of(value)));
+    }
+  }
+  // The end of a token's range: the token is the second word.
+  template <typename T, typename... More>
+  __device__ __forceinline__ static void end(unsigned token, T value, More... more) {
+    if constexpr (payload_type<T>::is_wide) {
+      const unsigned long long bits = bits_of(value);
+      spread<Declaration, Count - 1>::end(token, more..., static_cast<unsigned>(bits),
+                                          static_cast<unsigned>(bits >> 32));
+    } else {
+      spread<Declaration, Count - 1>::end(token, more..., static_cast<unsigned>(bits_of(value)));
+    }
+  }
+};
+template <typename Declaration>
+struct spread<Declaration, 0> {
+  template <typename... Word>
+  __device__ __forceinline__ static unsigned emit(Word... word) {
+    return detail::emit<Declaration>(word...);
+  }
+  __device__ __forceinline__ static void end(unsigned token) {
+    detail::emit_token<Declaration>(token);
+  }
+  template <typename... Word>
+  __device__ __forceinline__ static void end(unsigned token, unsigned first, Word... word) {
+    detail::emit<Declaration>(first, token, word...);
+  }
+};
 
 #endif  // IKET_DETAIL_ON
 
-template <kind Kind, typename Name, typename T>
-IKET_DETAIL_FUNCTION unsigned event(Name, T payload) {
-  static_assert(is_name<Name>::value, "iket: a name is a literal with _ev behind it: \"load\"_ev");
-  static_assert(
-      payload_type<T>::known,
-      "iket: a payload is one number (integer, bool, enum, float, double, half, bfloat16, "
-      "fp8) or pointer; cast the value to one of them");
+// What dag() makes.
+template <typename Text>
+struct dag_of {
+  template <typename From, typename To, typename... Attributes>
+  IKET_DETAIL_FUNCTION dag_of edge(From, To, annotation<Attributes>...) const {
+    static_assert(is_name<From>::value && is_name<To>::value,
+                  "iket: an edge leads from a name to another: edge(\"tma\"_ev, \"mma\"_ev)");
 #if IKET_DETAIL_ON
-  if constexpr (is_name<Name>::value && payload_type<T>::known && is_kept<Name>::value) {
-    return emit<Name, Kind, payload_type<T>::number>(bits_of(payload));
+    using edge_declaration = declaration<
+        From, kind::edge, 0,
+        joined<attribute<about::target, 0, To>, Attributes..., attribute<about::dag, 0, Text>>>;
+    if constexpr (is_kept<From>::value) {
+      asm volatile("{\n\t.global .align 4 .b8 iket_decl[] = {%0};\n\t}" ::"C"(
+          initialiser_of<edge_declaration>::text));
+    }
+#endif
+    return {};
+  }
+};
+
+struct sync_text : no_name {
+  IKET_DETAIL_FUNCTION static constexpr int size() { return 4; }
+  IKET_DETAIL_FUNCTION static constexpr char at(int i) { return "sync"[i]; }
+};
+
+// True, or the build ends with a sentence: a name, values that can be a payload, and as many of
+// them as it has names for.
+template <kind Kind, typename Name, typename... T>
+IKET_DETAIL_FUNCTION constexpr bool is_event() {
+  constexpr int given = static_cast<int>(sizeof...(T));
+  constexpr int named = value_count_of<Name>::value;
+  constexpr bool of_types = (payload_type<T>::known && ... && true);
+  constexpr bool counted =
+      given == named || (named == 0 && given == 1) || (Kind == kind::range_end && given == 0);
+  static_assert(is_name<Name>::value, "iket: a name is a literal with _ev behind it: \"load\"_ev");
+  static_assert(of_types,
+                "iket: a payload is numbers (integer, bool, enum, float, double, half, bfloat16, "
+                "fp8) or pointers; cast the value to one of them");
+  static_assert(counted,
+                "iket: several values need a name each, and each name a value: "
+                "mark(\"tile\"_ev(\"m\"_ev, \"n\"_ev), m, n)");
+  static_assert(given <= 4, "iket: an event has at most four values");
+  return is_name<Name>::value && of_types && counted && given <= 4;
+}
+
+template <kind Kind, typename Name, typename... T>
+IKET_DETAIL_FUNCTION unsigned event(Name, T... value) {
+#if IKET_DETAIL_ON
+  if constexpr (is_event<Kind, Name, T...>() && is_kept<Name>::value) {
+    return spread<typename declared<Name, Kind, (value_count_of<Name>::value > 0), T...>::type,
+                  static_cast<int>(sizeof...(T))>::emit(value...);
   }
 #else
-  static_cast<void>(payload);
+  static_cast<void>(is_event<Kind, Name, T...>());
+  (static_cast<void>(value), ...);
 #endif
   return 0;
 }
-template <kind Kind, typename Name>
-IKET_DETAIL_FUNCTION unsigned event(Name) {
-  static_assert(is_name<Name>::value, "iket: a name is a literal with _ev behind it: \"load\"_ev");
+// The end of the range that began at that clock.
+template <typename Name, typename... T>
+IKET_DETAIL_FUNCTION void end_event(Name, unsigned token, T... value) {
 #if IKET_DETAIL_ON
-  if constexpr (is_name<Name>::value && is_kept<Name>::value) return emit<Name, Kind>();
+  if constexpr (is_event<kind::token_end, Name, T...>() && is_kept<Name>::value) {
+    spread<typename declared<Name, kind::token_end, (value_count_of<Name>::value > 0), T...>::type,
+           static_cast<int>(sizeof...(T))>::end(token, value...);
+  }
+#else
+  static_cast<void>(token);
+  static_cast<void>(is_event<kind::token_end, Name, T...>());
+  (static_cast<void>(value), ...);
 #endif
-  return 0;
 }
 
 template <typename T>
@@ -515,32 +787,100 @@ IKET_DETAIL_FUNCTION constexpr detail::leveled_name<Name, Level> level(Name) {
   return {};
 }
 
-// A point in time on the timeline of the warp. `name` is a literal: "load"_ev.
-template <typename Name>
-IKET_DETAIL_FUNCTION void mark(Name name) {
-  detail::event<detail::kind::mark>(name);
+// Names that say more: "mma"_ev | iket::lane("wgmma"_ev) | iket::colour<0x4477aa>()
+//
+// A lane is a row of its own below the warp, for what runs beside the rest; its ranges nest among
+// each other. A category is for choosing what to record or to show.
+template <typename Text>
+IKET_DETAIL_FUNCTION constexpr auto lane(Text) {
+  return detail::annotation<detail::attribute<detail::about::lane, 0, Text>>{};
 }
-// The same with a value of the first active lane: any integer, bool, enum, float, double, half,
-// bfloat16, fp8, or a pointer. No value and the value 0 are told apart.
-template <typename Name, typename T>
-IKET_DETAIL_FUNCTION void mark(Name name, T payload) {
-  detail::event<detail::kind::mark>(name, payload);
+template <typename Text>
+IKET_DETAIL_FUNCTION constexpr auto category(Text) {
+  return detail::annotation<detail::attribute<detail::about::category, 0, Text>>{};
+}
+template <unsigned Rgb>
+IKET_DETAIL_FUNCTION constexpr auto colour() {
+  return detail::annotation<
+      detail::attribute<detail::about::colour, 0, detail::colour_text<Rgb>>>{};
 }
 
-template <typename Name, typename... Payload>
-IKET_DETAIL_FUNCTION void mark(condition when, Name name, Payload... payload) {
-  if (when) mark(name, payload...);
+// Several warps that do one thing, for which one thread speaks: the one for which `lead` holds.
+// Its events stand in a row of the CTA.
+//
+//   const iket::group producer{"producer"_ev, threadIdx.x == 0};
+//   iket::range_if load{producer, "load"_ev, k};
+template <typename Text>
+class group {
+ public:
+  IKET_DETAIL_FUNCTION constexpr group(Text, [[maybe_unused]] bool lead)
+#if defined(IKET_ENABLE)
+      : leads_(lead)
+#endif
+  {
+    static_assert(detail::is_name<Text>::value,
+                  "iket: a name is a literal with _ev behind it: \"producer\"_ev");
+  }
+  IKET_DETAIL_FUNCTION explicit constexpr operator bool() const {
+#if IKET_DETAIL_ON
+    return leads_;
+#else
+    return false;
+#endif
+  }
+
+ private:
+#if defined(IKET_ENABLE)
+  bool leads_;
+#endif
+};
+
+// A point in time on the timeline of the warp. `name` is a literal: "load"_ev. With values of the
+// first active lane, at most four: any integer, bool, enum, float, double, half, bfloat16, fp8, or
+// pointer. No value and the value 0 are told apart; several have names.
+//
+//   iket::mark("k"_ev, k);
+//   iket::mark("tile"_ev("m"_ev, "n"_ev), m, n);
+template <typename Name, typename... T>
+IKET_DETAIL_FUNCTION void mark(Name name, T... value) {
+  detail::event<detail::kind::mark>(name, value...);
+}
+template <typename Name, typename... T>
+IKET_DETAIL_FUNCTION void mark(condition when, Name name, T... value) {
+  if (when) mark(name, value...);
+}
+template <typename Group, typename Name, typename... T>
+IKET_DETAIL_FUNCTION void mark(group<Group> speaker, Name, T... value) {
+  if (speaker) mark(detail::grouped_name<Group, Name>{}, value...);
+}
+
+// For the rare case: a mark of each active lane, one after the other, with its number in the warp
+// ("lane") and up to three values of its own. It costs a mark a lane.
+template <typename Name, typename... T>
+IKET_DETAIL_FUNCTION void mark_each_lane(Name, T... value) {
+  using named = typename detail::each_lane<Name, static_cast<int>(sizeof...(T))>::type;
+  unsigned number = 0;
+#if IKET_DETAIL_ON
+  if constexpr (detail::is_kept<Name>::value) {
+    asm("mov.u32 %0, %%laneid;" : "=r"(number));
+    for (unsigned left = __activemask(); left != 0; left &= left - 1) {
+      if (number + 1 == static_cast<unsigned>(__ffs(static_cast<int>(left)))) {
+        mark(named{}, static_cast<unsigned char>(number), value...);
+      }
+    }
+    return;
+  }
+#endif
+  mark(named{}, static_cast<unsigned char>(number), value...);
 }
 
 // Opens a range that the next pop() of the same warp closes; ranges nest. Prefer `range` where the
 // two ends lie in one scope: its end carries the name, so that a mix-up is seen.
-template <typename Name>
-IKET_DETAIL_FUNCTION void push(Name name) {
-  detail::event<detail::kind::push>(name);
-}
-template <typename Name, typename T>
-IKET_DETAIL_FUNCTION void push(Name name, T payload) {
-  detail::event<detail::kind::push>(name, payload);
+template <typename Name, typename... T>
+IKET_DETAIL_FUNCTION void push(Name name, T... value) {
+  static_assert(!detail::is_apart<Name>::value,
+                "iket: a pop has no name, so that a push has no lane: use a range or a token");
+  detail::event<detail::kind::push>(name, value...);
 }
 
 // Closes the innermost range that push() opened. That of a push with a level has it, too: pop<2>().
@@ -554,31 +894,26 @@ IKET_DETAIL_FUNCTION void pop() {
 template <typename Name>
 class range {
  public:
-  [[nodiscard]] IKET_DETAIL_FUNCTION explicit range(Name name) {
-    detail::event<detail::kind::range_begin>(name);
-  }
-  template <typename T>
-  [[nodiscard]] IKET_DETAIL_FUNCTION range(Name name, T payload) {
-    detail::event<detail::kind::range_begin>(name, payload);
+  template <typename... T>
+  [[nodiscard]] IKET_DETAIL_FUNCTION explicit range(Name name, T... value) {
+    detail::event<detail::kind::range_begin>(name, value...);
   }
   IKET_DETAIL_FUNCTION ~range() { detail::event<detail::kind::range_end>(Name{}); }
   range(const range&) = delete;
   range& operator=(const range&) = delete;
 };
-template <typename Name>
-range(Name) -> range<Name>;
-template <typename Name, typename T>
-range(Name, T) -> range<Name>;
+template <typename Name, typename... T>
+range(Name, T...) -> range<Name>;
 
-// The same if a condition holds where it begins: iket::range_if r{iket::only_if(k == 0), "mma"_ev};
+// The same if a condition holds where it begins, or in the thread that speaks for a group:
+//   iket::range_if r{iket::only_if(k == 0), "mma"_ev};
 template <typename Name>
 class range_if {
  public:
-  template <typename... Payload>
-  [[nodiscard]] IKET_DETAIL_FUNCTION range_if(condition when, Name name, Payload... payload)
-      : when_(when) {
-    static_assert(sizeof...(Payload) <= 1, "iket: a range has one payload, or none");
-    if (when_) detail::event<detail::kind::range_begin>(name, payload...);
+  template <typename When, typename Given, typename... T>
+  [[nodiscard]] IKET_DETAIL_FUNCTION range_if(When when, Given, T... value)
+      : when_(only_if(static_cast<bool>(when))) {
+    if (when_) detail::event<detail::kind::range_begin>(Name{}, value...);
   }
   IKET_DETAIL_FUNCTION ~range_if() {
     if (when_) detail::event<detail::kind::range_end>(Name{});
@@ -589,8 +924,10 @@ class range_if {
  private:
   condition when_;
 };
-template <typename Name, typename... Payload>
-range_if(condition, Name, Payload...) -> range_if<Name>;
+template <typename Name, typename... T>
+range_if(condition, Name, T...) -> range_if<Name>;
+template <typename Group, typename Name, typename... T>
+range_if(group<Group>, Name, T...) -> range_if<detail::grouped_name<Group, Name>>;
 
 // A range that its token closes, wherever that is by then: in a later iteration, at one of several
 // exclusive places. Such ranges do not nest, and those of one name may overlap. A token is copied
@@ -604,94 +941,81 @@ range_if(condition, Name, Payload...) -> range_if<Name>;
 //   }
 //   iket::end(load);
 //
-// A range whose start has a payload has one of the same type at its end, of at most 32 bits. The
-// first end counts. Of a warp whose lanes hold different tokens the first active lane's is ended.
-// In shared memory a token is no sentinel before it is assigned.
-template <typename Name, typename Payload = detail::no_payload>
+// A range whose start has values has values of the same types at its end. The first end counts. Of
+// a warp whose lanes hold different tokens the first active lane's is ended. In shared memory a
+// token is no sentinel before it is assigned.
+template <typename Name, typename... Values>
 class token {
-  static_assert(detail::payload_type<Payload>::known,
-                "iket: the payload of a token is one number or pointer, neither const nor more");
+  static_assert((detail::payload_type<Values>::known && ... && true),
+                "iket: the values of a token are numbers or pointers, neither const nor more");
 
  public:
   token() = default;  // of no range
-  template <typename Other>
-  IKET_DETAIL_FUNCTION token& operator=(const token<Name, Other>&) {
-    static_assert(detail::is_same<Payload, Other>::value,
+  template <typename... Others>
+  IKET_DETAIL_FUNCTION token& operator=(const token<Name, Others...>&) {
+    static_assert(detail::is_same<token, token<Name, Others...>>::value,
                   "iket: this token's payload is of another type: declare the token with that one, "
                   "or cast the value");
     return *this;
   }
 
  private:
-  template <typename N, typename... P>
-  friend IKET_DETAIL_FUNCTION auto start(N name, P... payload);
-  template <typename N, typename Q, typename... P>
-  friend IKET_DETAIL_FUNCTION void end(token<N, Q> closed, P... payload);
+  template <typename N, typename... T>
+  friend IKET_DETAIL_FUNCTION token<N, T...> start(N name, T... value);
+  template <typename N, typename... Opened, typename... T>
+  friend IKET_DETAIL_FUNCTION void end(token<N, Opened...> closed, T... value);
 
 #if defined(IKET_ENABLE)
   unsigned clock_ = 0;  // of the begin
 #endif
 };
 
-namespace detail {
-template <typename... Payload>
-struct payload_of {
-  using type = no_payload;
-};
-template <typename T>
-struct payload_of<T> {
-  using type = T;
-};
-template <typename A, typename B, typename... More>
-struct payload_of<A, B, More...> {
-  using type = more_than_one_payload;
-};
-}  // namespace detail
-
 // Opens such a range and returns its token.
-template <typename Name, typename... Payload>
-[[nodiscard]] IKET_DETAIL_FUNCTION auto start(Name name, Payload... payload) {
-  static_assert(sizeof...(Payload) <= 1, "iket: a range has one payload, or none");
-  static_assert(
-      !(detail::payload_type<Payload>::is_wide || ...),
-      "iket: a token's range takes payloads of at most 32 bits: its end records the token, "
-      "too");
-  token<Name, typename detail::payload_of<Payload...>::type> opened;
+template <typename Name, typename... T>
+[[nodiscard]] IKET_DETAIL_FUNCTION token<Name, T...> start(Name name, T... value) {
+  token<Name, T...> opened;
 #if defined(IKET_ENABLE)
-  opened.clock_ = detail::event<detail::kind::token_begin>(name, payload...);
+  opened.clock_ = detail::event<detail::kind::token_begin>(name, value...);
 #else
-  detail::event<detail::kind::token_begin>(name, payload...);
+  detail::event<detail::kind::token_begin>(name, value...);
 #endif
+  return opened;
+}
+template <typename Group, typename Name, typename... T>
+[[nodiscard]] IKET_DETAIL_FUNCTION token<detail::grouped_name<Group, Name>, T...> start(
+    group<Group> speaker, Name, T... value) {
+  token<detail::grouped_name<Group, Name>, T...> opened;
+  if (speaker) opened = start(detail::grouped_name<Group, Name>{}, value...);
   return opened;
 }
 
 // Closes the range that this token opened, if it is of one.
-template <typename Name, typename Opened, typename... Payload>
-IKET_DETAIL_FUNCTION void end(token<Name, Opened> closed, Payload... payload) {
-  using given = typename detail::payload_of<Payload...>::type;
-  static_assert(detail::is_same<Opened, given>::value,
+template <typename Name, typename... Opened, typename... T>
+IKET_DETAIL_FUNCTION void end(token<Name, Opened...> closed, T... value) {
+  static_assert(detail::is_same<token<Name, Opened...>, token<Name, T...>>::value,
                 "iket: the end of a range has a payload if its start has one, of the same type");
-#if IKET_DETAIL_ON
-  if constexpr (!detail::is_kept<Name>::value) {
-    static_cast<void>(closed);
-    (static_cast<void>(payload), ...);
-  } else if constexpr (sizeof...(Payload) == 0) {
-    detail::emit_end<Name>(closed.clock_);
-  } else {
-    detail::emit<Name, detail::kind::token_end, detail::payload_type<given>::number>(
-        detail::bits_of(payload)..., closed.clock_);
-  }
+#if defined(IKET_ENABLE)
+  detail::end_event(Name{}, closed.clock_, value...);
 #else
   static_cast<void>(closed);
-  (static_cast<void>(payload), ...);
+  (static_cast<void>(value), ...);
 #endif
 }
+template <typename Group, typename Name, typename... Opened, typename... T>
+IKET_DETAIL_FUNCTION void end(group<Group> speaker, token<Name, Opened...> closed, T... value) {
+  if (speaker) end(closed, value...);
+}
 
-// A token of no range, of the type that start() returns for this name, and payload type if any.
-template <typename Payload = detail::no_payload, typename Name>
-[[nodiscard]] IKET_DETAIL_FUNCTION token<Name, Payload> sentinel(Name) {
+// A token of no range, of the type that start() returns for this name, and payload types if any.
+template <typename... Values, typename Name>
+[[nodiscard]] IKET_DETAIL_FUNCTION token<Name, Values...> sentinel(Name) {
   static_assert(detail::is_name<Name>::value,
                 "iket: a name is a literal with _ev behind it: \"load\"_ev");
+  return {};
+}
+template <typename... Values, typename Group, typename Name>
+[[nodiscard]] IKET_DETAIL_FUNCTION token<detail::grouped_name<Group, Name>, Values...> sentinel(
+    group<Group>, Name) {
   return {};
 }
 
@@ -712,10 +1036,50 @@ IKET_DETAIL_FUNCTION void flow_in(Name name, Id id) {
   static_assert(!detail::is_real<Id>::value, "iket: the id of a flow is an integer or pointer");
   detail::event<detail::kind::flow_in>(name, id);
 }
+template <typename Group, typename Name, typename Id>
+IKET_DETAIL_FUNCTION void flow_out(group<Group> speaker, Name, Id id) {
+  if (speaker) flow_out(detail::grouped_name<Group, Name>{}, id);
+}
+template <typename Group, typename Name, typename Id>
+IKET_DETAIL_FUNCTION void flow_in(group<Group> speaker, Name, Id id) {
+  if (speaker) flow_in(detail::grouped_name<Group, Name>{}, id);
+}
 // Of a barrier in shared memory (8 bytes aligned, as mbarriers and cuda::barrier are) in one of its
 // phases: the same number wherever in the CTA it is asked for.
 IKET_DETAIL_FUNCTION unsigned barrier_id(const void* barrier, unsigned phase) {
   return static_cast<unsigned>(reinterpret_cast<unsigned long long>(barrier)) | (phase & 1u);
+}
+
+// What depends on what by design, between names of events; no code at all, wherever in the kernel
+// it stands. Label and `via` are optional.
+//
+//   iket::dag("gemm"_ev)
+//       .edge("tma"_ev, "mma"_ev, iket::label("smem[s]"_ev), iket::via("mbarrier"_ev))
+//       .edge("mma"_ev, "store"_ev);
+template <typename Text>
+IKET_DETAIL_FUNCTION constexpr detail::dag_of<Text> dag(Text) {
+  return {};
+}
+template <typename Text>
+IKET_DETAIL_FUNCTION constexpr auto label(Text) {
+  return detail::annotation<detail::attribute<detail::about::label, 0, Text>>{};
+}
+template <typename Text>
+IKET_DETAIL_FUNCTION constexpr auto via(Text) {
+  return detail::annotation<detail::attribute<detail::about::via, 0, Text>>{};
+}
+
+// A pair of the SM's clock and the GPU's timer, to place what a long-lived warp does in time: each
+// warp has one where it begins and one where it ends, and the SM's clock wanders in between. It
+// costs a mark with payload and the reading of the timer; a few in a millisecond are plenty.
+IKET_DETAIL_FUNCTION void sync() {
+#if IKET_DETAIL_ON
+  if constexpr (detail::is_kept<detail::sync_text>::value) {
+    unsigned timer;
+    asm volatile("mov.u32 %0, %%globaltimer_lo;" : "=r"(timer));
+    detail::event<detail::kind::sync>(detail::sync_text{}, timer);
+  }
+#endif
 }
 
 // Clang has what it takes since version 12, and does not say so because of something else.
@@ -746,6 +1110,16 @@ struct event_name {
     return detail::literal_size<decltype(Text)>::value;
   }
   IKET_DETAIL_FUNCTION static constexpr char at(int i) { return Text.characters[i]; }
+
+  // What the values are called.
+  template <typename... Values>
+  IKET_DETAIL_FUNCTION constexpr detail::name_of_values<event_name, Values...> operator()(
+      Values...) const {
+    static_assert((detail::is_name<Values>::value && ...),
+                  "iket: a value's name is a literal with _ev behind it: \"tile\"_ev(\"m\"_ev)");
+    static_assert(sizeof...(Values) <= 4, "iket: an event has at most four values");
+    return {};
+  }
 };
 
 namespace literals {
@@ -769,9 +1143,9 @@ operator""_ev(const char*, decltype(sizeof(0)));
 }  // namespace v1
 }  // namespace iket
 
-// The same for C++17: names are string literals, the second argument of the first three is the
-// optional payload.
-//   IKET_MARK("k", k);  IKET_RANGE("mma", k);  IKET_PUSH("load");  IKET_POP();
+// The same for C++17: names are string literals, behind which stand the values, at most four;
+// several are called what they are spelled.
+//   IKET_MARK("tile", m, n);  IKET_RANGE("mma", k);  IKET_PUSH("load");  IKET_POP();
 // IKET_RANGE lasts to the end of the enclosing scope. A token is declared with its name, and the
 // type of its payload if it has one; until it is started it is a sentinel:
 //   IKET_TOKEN(load, "load", int);  IKET_START(load, k);  IKET_END(load, k);
@@ -779,8 +1153,12 @@ operator""_ev(const char*, decltype(sizeof(0)));
 // On a condition, and with a level:
 //   IKET_MARK_IF(k % 16 == 0, "k", k);  IKET_RANGE_IF(k % 16 == 0, "mma", k);
 //   IKET_MARK_AT(2, "k", k);  IKET_RANGE_AT(2, "mma", k);
-#define IKET_MARK(...) IKET_DETAIL_EVENT(::iket::mark, __VA_ARGS__)
-#define IKET_PUSH(...) IKET_DETAIL_EVENT(::iket::push, __VA_ARGS__)
+// For everything else a name, and names of values, as a variable:
+//   IKET_NAME(tile, "tile", m, n);  iket::mark(tile, 3, 4);
+//   IKET_NAME(mma, "mma");  IKET_NAME(wgmma, "wgmma");
+//   iket::range r{mma | iket::lane(wgmma), k};
+#define IKET_MARK(...) IKET_DETAIL_EVENT(::iket::mark, __VA_ARGS__, ~)
+#define IKET_PUSH(...) IKET_DETAIL_EVENT(::iket::push, __VA_ARGS__, ~)
 #define IKET_POP() ::iket::pop()
 #define IKET_RANGE(...) IKET_DETAIL_RANGE(__COUNTER__, __VA_ARGS__, ~)
 
@@ -792,56 +1170,98 @@ operator""_ev(const char*, decltype(sizeof(0)));
 #define IKET_MARK_AT(number, ...) IKET_DETAIL_MARK_AT(number, __VA_ARGS__, ~)
 #define IKET_RANGE_AT(number, ...) IKET_DETAIL_RANGE_AT(__COUNTER__, number, __VA_ARGS__, ~)
 
-#define IKET_TOKEN(...) IKET_DETAIL_TOKEN(__VA_ARGS__, ::iket::detail::no_payload, ~)
+#define IKET_TOKEN(...) IKET_DETAIL_TOKEN(__VA_ARGS__, ~)
 #define IKET_START(...) IKET_DETAIL_START(__VA_ARGS__, ~)
 #define IKET_END(...) ::iket::end(__VA_ARGS__)
-#define IKET_FLOW_OUT(text, id) IKET_DETAIL_EVENT(::iket::flow_out, text, id)
-#define IKET_FLOW_IN(text, id) IKET_DETAIL_EVENT(::iket::flow_in, text, id)
+#define IKET_FLOW_OUT(text, id) IKET_DETAIL_EVENT(::iket::flow_out, text, id, ~)
+#define IKET_FLOW_IN(text, id) IKET_DETAIL_EVENT(::iket::flow_in, text, id, ~)
+#define IKET_NAME(...) IKET_DETAIL_VARIABLE(__VA_ARGS__, ~)
 
-#define IKET_DETAIL_TOKEN(variable, text, payload, ...) \
-  IKET_DETAIL_NAME(iket_name_of_##variable, text);      \
-  ::iket::token<iket_name_of_##variable, payload> variable
+#define IKET_DETAIL_VARIABLE(variable, text, ...)                       \
+  IKET_DETAIL_DEFINE_NAMED(iket_name_of_##variable, text, __VA_ARGS__); \
+  [[maybe_unused]] constexpr iket_name_of_##variable variable {}
+#define IKET_DETAIL_TOKEN(variable, text, ...)     \
+  IKET_DETAIL_NAME(iket_name_of_##variable, text); \
+  ::iket::token<iket_name_of_##variable IKET_DETAIL_VALUES(__VA_ARGS__)> variable
 #define IKET_DETAIL_START(variable, ...) \
-  ((variable) = ::iket::start(iket_name_of_##variable {} IKET_DETAIL_PAYLOAD(__VA_ARGS__)))
-#define IKET_DETAIL_EVENT(function, ...) IKET_DETAIL_EVENT_(function, __VA_ARGS__, ~)
-#define IKET_DETAIL_EVENT_(function, text, ...)                                \
-  do {                                                                         \
-    IKET_DETAIL_NAME(iket_name, text);                                         \
-    IKET_DETAIL_CALL(function(iket_name {} IKET_DETAIL_PAYLOAD(__VA_ARGS__))); \
+  ((variable) = ::iket::start(iket_name_of_##variable {} IKET_DETAIL_VALUES(__VA_ARGS__)))
+#define IKET_DETAIL_EVENT(function, text, ...)                                \
+  do {                                                                        \
+    IKET_DETAIL_DEFINE(iket_name, text, __VA_ARGS__);                         \
+    IKET_DETAIL_CALL(function(iket_name {} IKET_DETAIL_VALUES(__VA_ARGS__))); \
   } while (0)
 #define IKET_DETAIL_CALL(call) call
 #define IKET_DETAIL_RANGE(counter, ...) IKET_DETAIL_RANGE_(counter, __VA_ARGS__)
 #define IKET_DETAIL_RANGE_(counter, text, ...)                   \
-  IKET_DETAIL_NAME(iket_name_##counter, text);                   \
+  IKET_DETAIL_DEFINE(iket_name_##counter, text, __VA_ARGS__);    \
   const ::iket::range<iket_name_##counter> iket_range_##counter( \
-      iket_name_##counter {} IKET_DETAIL_PAYLOAD(__VA_ARGS__))
+      iket_name_##counter {} IKET_DETAIL_VALUES(__VA_ARGS__))
 #define IKET_DETAIL_RANGE_IF(counter, condition, ...) \
   IKET_DETAIL_RANGE_IF_(counter, condition, __VA_ARGS__)
 #define IKET_DETAIL_RANGE_IF_(counter, condition, text, ...)        \
-  IKET_DETAIL_NAME(iket_name_##counter, text);                      \
+  IKET_DETAIL_DEFINE(iket_name_##counter, text, __VA_ARGS__);       \
   const ::iket::range_if<iket_name_##counter> iket_range_##counter( \
-      ::iket::only_if(condition), iket_name_##counter {} IKET_DETAIL_PAYLOAD(__VA_ARGS__))
-#define IKET_DETAIL_MARK_AT(number, text, ...)                                         \
-  do {                                                                                 \
-    IKET_DETAIL_NAME(iket_name, text);                                                 \
-    ::iket::mark(::iket::level<number>(iket_name{}) IKET_DETAIL_PAYLOAD(__VA_ARGS__)); \
+      ::iket::only_if(condition), iket_name_##counter {} IKET_DETAIL_VALUES(__VA_ARGS__))
+#define IKET_DETAIL_MARK_AT(number, text, ...)                                        \
+  do {                                                                                \
+    IKET_DETAIL_DEFINE(iket_name, text, __VA_ARGS__);                                 \
+    ::iket::mark(::iket::level<number>(iket_name{}) IKET_DETAIL_VALUES(__VA_ARGS__)); \
   } while (0)
 #define IKET_DETAIL_RANGE_AT(counter, number, ...) \
   IKET_DETAIL_RANGE_AT_(counter, number, __VA_ARGS__)
 #define IKET_DETAIL_RANGE_AT_(counter, number, text, ...)                          \
-  IKET_DETAIL_NAME(iket_name_##counter, text);                                     \
+  IKET_DETAIL_DEFINE(iket_name_##counter, text, __VA_ARGS__);                      \
   const ::iket::range<::iket::detail::leveled_name<iket_name_##counter, (number)>> \
       iket_range_##counter(::iket::level<(number)>(iket_name_##counter{})          \
-                               IKET_DETAIL_PAYLOAD(__VA_ARGS__))
-// The trailing ~ tells whether there is a payload before it.
-#define IKET_DETAIL_PAYLOAD(...)                                                      \
-  IKET_DETAIL_PICK(__VA_ARGS__, IKET_DETAIL_MANY, IKET_DETAIL_MANY, IKET_DETAIL_MANY, \
-                   IKET_DETAIL_WITH, IKET_DETAIL_NONE, )(__VA_ARGS__)
-#define IKET_DETAIL_PICK(a, b, c, d, e, pick, ...) pick
-#define IKET_DETAIL_MANY(...) \
-  , ::iket::detail::more_than_one_payload {}
-#define IKET_DETAIL_WITH(payload, end) , payload
+                               IKET_DETAIL_VALUES(__VA_ARGS__))
+// The trailing ~ tells how many values are before it.
+#define IKET_DETAIL_VALUES(...)                                                            \
+  IKET_DETAIL_PICK(__VA_ARGS__, IKET_DETAIL_MANY, IKET_DETAIL_MANY, IKET_DETAIL_MANY,      \
+                   IKET_DETAIL_MANY, IKET_DETAIL_FOUR, IKET_DETAIL_THREE, IKET_DETAIL_TWO, \
+                   IKET_DETAIL_ONE, IKET_DETAIL_NONE, )(__VA_ARGS__)
+#define IKET_DETAIL_PICK(a, b, c, d, e, f, g, h, i, pick, ...) pick
+#define IKET_DETAIL_MANY(a, b, c, d, ...) , a, b, c, d
+#define IKET_DETAIL_FOUR(a, b, c, d, end) , a, b, c, d
+#define IKET_DETAIL_THREE(a, b, c, end) , a, b, c
+#define IKET_DETAIL_TWO(a, b, end) , a, b
+#define IKET_DETAIL_ONE(a, end) , a
 #define IKET_DETAIL_NONE(end)
+// The type of a name; several values are called what they are spelled.
+#define IKET_DETAIL_DEFINE(type, text, ...)                                                \
+  IKET_DETAIL_NAME(type##_text, text);                                                     \
+  IKET_DETAIL_PICK(__VA_ARGS__, IKET_DETAIL_NAMES_MANY, IKET_DETAIL_NAMES_MANY,            \
+                   IKET_DETAIL_NAMES_MANY, IKET_DETAIL_NAMES_MANY, IKET_DETAIL_NAMES_FOUR, \
+                   IKET_DETAIL_NAMES_THREE, IKET_DETAIL_NAMES_TWO, IKET_DETAIL_NAMES_ONE,  \
+                   IKET_DETAIL_NAMES_NONE, )(type, __VA_ARGS__)
+#define IKET_DETAIL_DEFINE_NAMED(type, text, ...)                                            \
+  IKET_DETAIL_NAME(type##_text, text);                                                       \
+  IKET_DETAIL_PICK(__VA_ARGS__, IKET_DETAIL_NAMES_MANY, IKET_DETAIL_NAMES_MANY,              \
+                   IKET_DETAIL_NAMES_MANY, IKET_DETAIL_NAMES_MANY, IKET_DETAIL_NAMES_FOUR,   \
+                   IKET_DETAIL_NAMES_THREE, IKET_DETAIL_NAMES_TWO, IKET_DETAIL_NAMES_SINGLE, \
+                   IKET_DETAIL_NAMES_NONE, )(type, __VA_ARGS__)
+#define IKET_DETAIL_NAMES_NONE(type, end) using type = type##_text
+#define IKET_DETAIL_NAMES_ONE(type, a, end) using type = type##_text
+#define IKET_DETAIL_NAMES_SINGLE(type, a, end) \
+  IKET_DETAIL_NAME(type##_1, #a);              \
+  using type = ::iket::detail::name_of_values<type##_text, type##_1>
+#define IKET_DETAIL_NAMES_TWO(type, a, b, end) \
+  IKET_DETAIL_NAME(type##_1, #a);              \
+  IKET_DETAIL_NAME(type##_2, #b);              \
+  using type = ::iket::detail::name_of_values<type##_text, type##_1, type##_2>
+#define IKET_DETAIL_NAMES_THREE(type, a, b, c, end) \
+  IKET_DETAIL_NAME(type##_1, #a);                   \
+  IKET_DETAIL_NAME(type##_2, #b);                   \
+  IKET_DETAIL_NAME(type##_3, #c);                   \
+  using type = ::iket::detail::name_of_values<type##_text, type##_1, type##_2, type##_3>
+#define IKET_DETAIL_NAMES_FOUR(type, a, b, c, d, end) \
+  IKET_DETAIL_NAME(type##_1, #a);                     \
+  IKET_DETAIL_NAME(type##_2, #b);                     \
+  IKET_DETAIL_NAME(type##_3, #c);                     \
+  IKET_DETAIL_NAME(type##_4, #d);                     \
+  using type = ::iket::detail::name_of_values<type##_text, type##_1, type##_2, type##_3, type##_4>
+#define IKET_DETAIL_NAMES_MANY(type, a, b, c, d, ...)                               \
+  static_assert(type##_text::size() < 0, "iket: an event has at most four values"); \
+  IKET_DETAIL_NAMES_FOUR(type, a, b, c, d, ~)
 // A literal, and nothing else, is spelled with a quote at its end.
 #define IKET_DETAIL_NAME(type, text)                                                          \
   struct type {                                                                               \

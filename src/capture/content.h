@@ -163,6 +163,32 @@ struct Declaration {
   bool operator==(const Declaration&) const = default;
 };
 
+using ring::AttributeKind;
+
+// What a declaration says beyond its name (ATTR). Key: image, event and position.
+struct Attribute {
+  uint32_t image = 0;
+  uint32_t event = 0;
+  uint32_t position = 0;  // among those of its event
+  AttributeKind what = AttributeKind::kValueName;
+  uint8_t number = 0;
+  std::string text{};
+
+  bool operator==(const Attribute&) const = default;
+};
+
+// What depends on what by design, by names of events (EDGE). Equal rows are one.
+struct DeclaredEdge {
+  uint32_t image = 0;
+  std::string dag{};
+  std::string from{};
+  std::string to{};
+  std::string label{};
+  std::string via{};
+
+  auto operator<=>(const DeclaredEdge&) const = default;
+};
+
 // The version of the words that warps write (docs/design/recording.md, ring/record.h).
 inline constexpr uint32_t kRecordingVersion = 1;
 

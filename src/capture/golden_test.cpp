@@ -43,7 +43,7 @@ Bytes Packed() { return SampleFile(FixedSample(), {.compression_level = 0, .pack
 // A bit of the file header, of the second chunk's header and of a payload near the end flipped.
 Bytes Damaged() {
   Bytes file = Raw();
-  for (size_t at : {size_t{17}, size_t{73}, file.size() - 400}) file[at] ^= std::byte{16};
+  for (size_t at : {size_t{17}, size_t{73}, file.size() - 480}) file[at] ^= std::byte{16};
   return file;
 }
 

@@ -31,6 +31,10 @@ constexpr auto kByEvent = [](const Declaration& declaration) {
   return std::pair(declaration.image, declaration.event);
 };
 
+constexpr auto kByPosition = [](const Attribute& attribute) {
+  return std::tuple(attribute.image, attribute.event, attribute.position);
+};
+
 template <typename T, typename Key, typename Projection>
 const T* Find(const std::vector<T>& rows, const Key& key, Projection projection) {
   const auto found = std::ranges::lower_bound(rows, key, {}, projection);
@@ -60,6 +64,9 @@ class FactsDecoder {
     KeepLatest(capture_.filters, kByKernel);
     KeepLatest(capture_.contexts, kByIndex);
     KeepLatest(capture_.declarations, kByEvent);
+    KeepLatest(capture_.attributes, kByPosition);
+    KeepLatest(capture_.edges,
+               [](const DeclaredEdge& edge) -> const DeclaredEdge& { return edge; });
     KeepLatest(capture_.counters,
                [](const Counter& counter) -> const std::string& { return counter.name; });
     capture_.damage.strings_lost = strings_.lost();
@@ -91,6 +98,10 @@ class FactsDecoder {
         return DecodeTable(payload, strings_, capture_.filters);
       case wire::kDeclaration:
         return DecodeTable(payload, strings_, capture_.declarations);
+      case wire::kAttribute:
+        return DecodeTable(payload, strings_, capture_.attributes);
+      case wire::kEdge:
+        return DecodeTable(payload, strings_, capture_.edges);
       case wire::kContext:
         return DecodeTable(payload, strings_, capture_.contexts);
       case wire::kLaunch:
@@ -124,13 +135,21 @@ bool IsKnown(const wire::ChunkHeader& header) {
   constexpr std::array kKinds = {
       wire::kStrings,      wire::kSession,     wire::kDevice,  wire::kImage,  wire::kKernel,
       wire::kKernelFilter, wire::kDeclaration, wire::kContext, wire::kLaunch, wire::kGraphNode,
-      wire::kGraphLaunch,  wire::kRing,        wire::kCounter, wire::kNote,   wire::kDone};
+      wire::kGraphLaunch,  wire::kRing,        wire::kCounter, wire::kNote,   wire::kDone,
+      wire::kAttribute,    wire::kEdge};
   const uint16_t newest_codec = header.kind == wire::kRing ? wire::kPackedRecords : wire::kZlib;
   return header.version == wire::kChunkVersion && header.codec <= newest_codec &&
          std::ranges::find(kKinds, header.kind) != kKinds.end();
 }
 
 }  // namespace
+
+std::span<const Attribute> AttributesOf(std::span<const Attribute> all,
+                                        const Declaration& declaration) {
+  return std::ranges::equal_range(all, kByEvent(declaration), {}, [](const Attribute& of) {
+    return std::pair(of.image, of.event);
+  });
+}
 
 bool Damage::any() const { return !Summary().empty(); }
 

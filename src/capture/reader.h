@@ -46,6 +46,10 @@ struct Damage {
   std::string Summary() const;
 };
 
+// Those of one declaration, of all, which are sorted as Capture has them.
+std::span<const Attribute> AttributesOf(std::span<const Attribute> all,
+                                        const Declaration& declaration);
+
 // Everything but the rings. Lists are sorted by index (declarations by image, then event; launches,
 // nodes of graphs and notes in the order of the file) and hold each object once.
 struct Capture {
@@ -54,6 +58,8 @@ struct Capture {
   std::vector<Image> images;
   std::vector<Kernel> kernels;
   std::vector<KernelFilter> filters;  // sorted by kernel
+  std::vector<Attribute> attributes;  // sorted by image, event and position
+  std::vector<DeclaredEdge> edges;    // sorted
   std::vector<Declaration> declarations;
   std::vector<Context> contexts;
   std::vector<Launch> launches;
@@ -70,6 +76,9 @@ struct Capture {
   const KernelFilter* FindFilter(uint32_t kernel) const;
   const Context* FindContext(uint32_t index) const;
   const Declaration* FindDeclaration(uint32_t image, uint32_t event) const;
+  std::span<const Attribute> AttributesOf(const Declaration& declaration) const {
+    return capture::AttributesOf(attributes, declaration);
+  }
 };
 
 // Facts (all but rings) whose raw payloads pass this in sum are dropped and counted as malformed,

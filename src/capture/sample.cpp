@@ -146,6 +146,23 @@ Sample FixedSample() {
                          .payload = PayloadType::kU64,
                          .name = "k\xff\xc3",  // not UTF-8
                          .line = 0}};
+  facts.attributes = {{.image = 1,
+                       .event = 0x1234567,
+                       .position = 0,
+                       .what = AttributeKind::kValueName,
+                       .text = "k"},
+                      {.image = 1,
+                       .event = 0x1234567,
+                       .position = 1,
+                       .what = AttributeKind::kValue,
+                       .number = 6,
+                       .text = "stage"}};
+  facts.edges = {{.image = 1,
+                  .dag = "gemm",
+                  .from = "load",
+                  .to = "mma",
+                  .label = "smem[s]",
+                  .via = "mbarrier"}};
   facts.contexts = {{.index = 2,
                      .device = 0,
                      .ring_bytes = 4096,
@@ -286,6 +303,18 @@ Sample RandomSample(std::mt19937_64& random) {
                    draw.U32(),
                    draw.Coin()};
   });
+  facts.attributes = draw.Some<Attribute>(200, [&](Attribute& attribute, uint32_t position) {
+    attribute = {5,
+                 7,
+                 position,
+                 static_cast<AttributeKind>(draw.Below(256)),
+                 static_cast<uint8_t>(draw.Below(256)),
+                 draw.String()};
+  });
+  facts.edges = draw.Some<DeclaredEdge>(20, [&](DeclaredEdge& edge, uint32_t) {
+    edge = {draw.U32(), draw.String(), draw.String(), draw.String(), draw.String(), draw.String()};
+  });
+  std::ranges::sort(facts.edges);
   facts.filters = draw.Some<KernelFilter>(5, [&](KernelFilter& filter, uint32_t index) {
     filter = {index,       draw.Coin(),
               draw.Coin(), {draw.U32(), draw.U32(), draw.U32()},
@@ -350,6 +379,8 @@ void WriteSample(const Sample& sample, Writer& writer) {
   EXPECT_TRUE(writer.Append(std::span(facts.images)));
   EXPECT_TRUE(writer.Append(std::span(facts.kernels)));
   EXPECT_TRUE(writer.Append(std::span(facts.filters)));
+  EXPECT_TRUE(writer.Append(std::span(facts.attributes)));
+  EXPECT_TRUE(writer.Append(std::span(facts.edges)));
   EXPECT_TRUE(writer.Append(std::span(facts.declarations)));
   EXPECT_TRUE(writer.Append(std::span(facts.contexts)));
   EXPECT_TRUE(writer.Append(std::span(facts.launches)));
@@ -421,6 +452,8 @@ void ExpectSame(const Sample& sample, const Reader& read) {
   EXPECT_EQ(facts.images, sample.facts.images);
   EXPECT_EQ(facts.kernels, sample.facts.kernels);
   EXPECT_EQ(facts.filters, sample.facts.filters);
+  EXPECT_EQ(facts.attributes, sample.facts.attributes);
+  EXPECT_EQ(facts.edges, sample.facts.edges);
   EXPECT_EQ(facts.declarations, sample.facts.declarations);
   EXPECT_EQ(facts.contexts, sample.facts.contexts);
   EXPECT_EQ(facts.launches, sample.facts.launches);

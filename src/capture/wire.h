@@ -52,6 +52,8 @@ inline constexpr uint32_t kImage = Kind("IMAG");
 inline constexpr uint32_t kKernel = Kind("KERN");
 inline constexpr uint32_t kKernelFilter = Kind("SLCT");
 inline constexpr uint32_t kDeclaration = Kind("DECL");
+inline constexpr uint32_t kAttribute = Kind("ATTR");
+inline constexpr uint32_t kEdge = Kind("EDGE");
 inline constexpr uint32_t kContext = Kind("CTXT");
 inline constexpr uint32_t kLaunch = Kind("LNCH");
 inline constexpr uint32_t kGraphNode = Kind("GRPH");
@@ -268,6 +270,37 @@ struct RowOf<Declaration> {
     io.Text(declaration.file);
     io.Number(declaration.line);
     io.Flags(Flag{1, declaration.left_out});
+  }
+};
+
+template <>
+struct RowOf<Attribute> {
+  static constexpr uint32_t kKind = kAttribute;
+  static constexpr uint32_t kBytes = 24;
+  static void Describe(auto& io, auto& attribute) {
+    io.Number(attribute.image);
+    io.Number(attribute.event);
+    io.Number(attribute.position);
+    io.Small(attribute.what);
+    io.Number(attribute.number);
+    io.Skip(2);
+    io.Text(attribute.text);
+    io.Skip(4);
+  }
+};
+
+template <>
+struct RowOf<DeclaredEdge> {
+  static constexpr uint32_t kKind = kEdge;
+  static constexpr uint32_t kBytes = 32;
+  static void Describe(auto& io, auto& edge) {
+    io.Number(edge.image);
+    io.Text(edge.dag);
+    io.Text(edge.from);
+    io.Text(edge.to);
+    io.Text(edge.label);
+    io.Text(edge.via);
+    io.Skip(8);
   }
 };
 

@@ -314,6 +314,12 @@ Result<void> Writer::Append(std::span<const KernelFilter> filters) {
 Result<void> Writer::Append(std::span<const Declaration> declarations) {
   return state_->WriteTable(declarations);
 }
+Result<void> Writer::Append(std::span<const Attribute> attributes) {
+  return state_->WriteTable(attributes);
+}
+Result<void> Writer::Append(std::span<const DeclaredEdge> edges) {
+  return state_->WriteTable(edges);
+}
 Result<void> Writer::Append(std::span<const Context> contexts) {
   return state_->WriteTable(contexts);
 }

@@ -45,9 +45,10 @@ struct WriterOptions {
 template <typename T>
 concept TableRow =
     std::same_as<T, Session> || std::same_as<T, Image> || std::same_as<T, Kernel> ||
-    std::same_as<T, KernelFilter> || std::same_as<T, Declaration> || std::same_as<T, Context> ||
-    std::same_as<T, Launch> || std::same_as<T, GraphNode> || std::same_as<T, GraphLaunch> ||
-    std::same_as<T, Counter> || std::same_as<T, Note>;
+    std::same_as<T, KernelFilter> || std::same_as<T, Declaration> || std::same_as<T, Attribute> ||
+    std::same_as<T, DeclaredEdge> || std::same_as<T, Context> || std::same_as<T, Launch> ||
+    std::same_as<T, GraphNode> || std::same_as<T, GraphLaunch> || std::same_as<T, Counter> ||
+    std::same_as<T, Note>;
 
 class Writer {
  public:
@@ -67,6 +68,8 @@ class Writer {
   Result<void> Append(std::span<const Kernel> kernels);
   Result<void> Append(std::span<const KernelFilter> filters);
   Result<void> Append(std::span<const Declaration> declarations);
+  Result<void> Append(std::span<const Attribute> attributes);
+  Result<void> Append(std::span<const DeclaredEdge> edges);
   Result<void> Append(std::span<const Context> contexts);
   Result<void> Append(std::span<const Launch> launches);
   Result<void> Append(std::span<const GraphNode> nodes);

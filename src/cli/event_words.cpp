@@ -26,6 +26,8 @@ std::string KindText(capture::EventKind kind) {
       return "flow out";
     case capture::EventKind::kFlowIn:
       return "flow in";
+    case capture::EventKind::kSync:
+      return "clock pair";
   }
   return fmt::format("kind {}", static_cast<unsigned>(kind));
 }

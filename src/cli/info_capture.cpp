@@ -2,6 +2,7 @@
 #include <set>
 
 #include "capture/reader.h"
+#include "cli/attribute_words.h"
 #include "cli/command.h"
 #include "cli/event_words.h"
 #include "cli/info.h"
@@ -14,6 +15,7 @@ namespace iket::cli {
 namespace {
 
 constexpr size_t kHostMarksShown = 20;
+constexpr std::string_view kLeftOut = "left out by --range-filter";
 
 using Align = Table::Align;
 using exporter::JsonWriter;
@@ -22,9 +24,9 @@ std::string FateOf(const capture::Kernel& kernel) {
   switch (kernel.state) {
     case capture::KernelState::kPatched:
       return (kernel.refusal.empty() ? "traced" : "traced in part: " + kernel.refusal) +
-             (kernel.sites_left_out == 0 ? ""
-                                         : fmt::format(", {} left out by --range-filter",
-                                                       Counted(kernel.sites_left_out, "site")));
+             (kernel.sites_left_out == 0
+                  ? ""
+                  : fmt::format(", {} {}", Counted(kernel.sites_left_out, "site"), kLeftOut));
     case capture::KernelState::kRefused:
       return "refused: " + kernel.refusal;
     case capture::KernelState::kLeftOut:
@@ -161,12 +163,19 @@ std::string Text(const std::string& file, const capture::Reader& reader, bool al
         {Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft});
     marks.Row({"mark", "kind", "payload", "id", "", ""});
     for (const auto& declaration : facts.declarations) {
+      const auto attributes = facts.AttributesOf(declaration);
+      std::string about = RowText(attributes);
+      if (declaration.left_out) about += (about.empty() ? "" : ", ") + std::string(kLeftOut);
       marks.Row({Printable(declaration.name), KindText(declaration.kind),
-                 PayloadText(declaration.payload), fmt::format("{:#010x}", declaration.event),
-                 PlaceText(declaration.file, declaration.line),
-                 declaration.left_out ? "left out by --range-filter" : ""});
+                 Printable(ValuesText(declaration.payload, attributes)),
+                 fmt::format("{:#010x}", declaration.event),
+                 PlaceText(declaration.file, declaration.line), Printable(about)});
     }
     text += "\n" + marks.Text(2);
+  }
+  if (!facts.edges.empty()) {
+    text += "\n  declared dependencies\n";
+    for (const auto& edge : facts.edges) text += "    " + Printable(EdgeText(edge)) + "\n";
   }
   return text;
 }
@@ -236,12 +245,14 @@ void WriteFacts(JsonWriter& json, const capture::Reader& reader) {
       json.Member("name", declaration.name);
       json.Member("kind", KindText(declaration.kind));
       json.Member("payload", PayloadText(declaration.payload));
+      WriteAttributes(json, facts.AttributesOf(declaration));
       json.Member("id", declaration.event);
       json.Member("file", declaration.file);
       json.Member("line", declaration.line);
       json.Member("left_out", declaration.left_out);
     }
   }
+  WriteEdges(json, facts.edges);
   json.Member("launches", facts.launches.size());
   json.Member("graphs", GraphCount(facts));
   json.Member("graph_launches", facts.graph_launches.size());

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "capture/demangle.h"
+#include "cli/attribute_words.h"
 #include "cli/code_images.h"
 #include "cli/command.h"
 #include "cli/event_words.h"
@@ -47,7 +48,7 @@ std::string ForeignText(const patch::ForeignMarks& foreign) {
 }
 
 std::string PayloadOf(const patch::Declaration& declaration) {
-  return PayloadText(static_cast<capture::PayloadType>(declaration.payload));
+  return ValuesText(static_cast<capture::PayloadType>(declaration.payload), declaration.attributes);
 }
 
 std::string FateOf(const patch::FunctionReport& function) {
@@ -126,7 +127,7 @@ std::string SiteText(const ImageInfo& info, const patch::SiteReport& site) {
     if (declaration.id != site.event) continue;
     add(Printable(declaration.name));
     add(KindText(declaration.kind));
-    add(PayloadOf(declaration));
+    add(Printable(PayloadOf(declaration)));
     break;
   }
   add(PlaceText(site.place.file, site.place.line));
@@ -155,18 +156,26 @@ std::string ImageText(const ImageInfo& info, const InfoOptions& options) {
   }
 
   if (!info.report.declarations.empty()) {
-    Table table({Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft});
-    table.Row({"mark", "kind", "payload", "id", AnyPlace(info) ? "where" : ""});
+    Table table(
+        {Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft});
+    table.Row({"mark", "kind", "payload", "id", AnyPlace(info) ? "where" : "", ""});
     std::vector<patch::Declaration> by_name = info.report.declarations;
     std::ranges::stable_sort(by_name, [](const auto& a, const auto& b) {
       return std::tie(a.name, a.kind) < std::tie(b.name, b.kind);
     });
     for (const patch::Declaration& declaration : by_name) {
-      table.Row({Printable(declaration.name), KindText(declaration.kind), PayloadOf(declaration),
-                 fmt::format("{:#010x}", declaration.id),
-                 PlaceText(declaration.file, declaration.line)});
+      table.Row({Printable(declaration.name), KindText(declaration.kind),
+                 Printable(PayloadOf(declaration)), fmt::format("{:#010x}", declaration.id),
+                 PlaceText(declaration.file, declaration.line),
+                 Printable(RowText(declaration.attributes))});
     }
     text += "\n" + table.Text(2);
+  }
+  if (!info.report.edges.empty()) {
+    text += "\n  declared dependencies\n";
+    for (const patch::Edge& edge : info.report.edges) {
+      text += "    " + Printable(EdgeText(edge)) + "\n";
+    }
   }
 
   Table table({Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
@@ -219,12 +228,14 @@ void WriteImage(JsonWriter& json, const ImageInfo& info) {
       auto entry = json.Object();
       json.Member("name", declaration.name);
       json.Member("kind", KindText(declaration.kind));
-      json.Member("payload", PayloadOf(declaration));
+      json.Member("payload", PayloadText(static_cast<capture::PayloadType>(declaration.payload)));
+      WriteAttributes(json, declaration.attributes);
       json.Member("id", declaration.id);
       json.Member("file", declaration.file);
       json.Member("line", declaration.line);
     }
   }
+  WriteEdges(json, info.report.edges);
   auto functions = json.Array("functions");
   for (const patch::FunctionReport& function : info.functions) {
     auto entry = json.Object();

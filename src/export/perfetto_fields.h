@@ -60,6 +60,7 @@ struct TrackDescriptor {
 };
 
 struct TrackEvent {
+  static constexpr uint32_t kCategoryIids = 3;
   static constexpr uint32_t kDebugAnnotations = 4;
   static constexpr uint32_t kType = 9;
   static constexpr uint32_t kNameIid = 10;
@@ -85,6 +86,7 @@ struct DebugAnnotation {
 };
 
 struct InternedData {
+  static constexpr uint32_t kEventCategories = 1;
   static constexpr uint32_t kEventNames = 2;
   static constexpr uint32_t kDebugAnnotationNames = 3;
   static constexpr uint32_t kSourceLocations = 4;

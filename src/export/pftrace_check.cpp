@@ -303,6 +303,9 @@ bool PftraceCheck::TakeEvent(const Packet& packet, Sequence& sequence) {
       case TrackEvent::kNameIid:
         RequireInterned(sequence, InternedData::kEventNames, field->value, "the event name");
         break;
+      case TrackEvent::kCategoryIids:
+        RequireInterned(sequence, InternedData::kEventCategories, field->value, "the category");
+        break;
       case TrackEvent::kSourceLocationIid:
         RequireInterned(sequence, InternedData::kSourceLocations, field->value,
                         "the place in the source");

@@ -56,7 +56,7 @@ class Maker {
   }
 
   // Declarations: 0..6 marks of every payload type, 7 pop, then pushes, then pairs of range begin
-  // and range end, and last the unknown event.
+  // and range end, tokens, flows, what has rows of its own, and last the unknown event.
   void MakeFacts() {
     model_.process_id = 4711;
     model_.command = String("./app --fast \"x\"");
@@ -114,9 +114,33 @@ class Maker {
     flow_out_ = Count();
     Declare(EventKind::kFlowOut, PayloadType::kU32, String("full"));
     Declare(EventKind::kFlowIn, PayloadType::kU32, String("full"));
+    DeclareRows();
     unknown_ = Count();
     Declare(EventKind::kUnknown, PayloadType::kNone, 0);
     slot_free_.assign(size_t{options_.sms} * 64, 0);
+  }
+
+  // A mark of a group with several values, whose names are awkward; ranges of a lane with values at
+  // both ends.
+  void DeclareRows() {
+    many_ = Count();
+    Declare(EventKind::kMark, PayloadType::kS32, String("many"));
+    trace::Declaration& many = model_.declarations.back();
+    many.payload_name = String("m");
+    many.more = {{String("cycles"), PayloadType::kF64},
+                 {many.payload_name, PayloadType::kU32},
+                 {String("end_m"), PayloadType::kS64}};
+    many.group = String("producer");
+    many.category = String("io");
+    lane_ = Count();
+    const trace::StringId name = String("wgmma"), lane = String("tensor");
+    for (const auto kind : {EventKind::kRangeBegin, EventKind::kRangeEnd}) {
+      Declare(kind, PayloadType::kU32, name);
+      trace::Declaration& declaration = model_.declarations.back();
+      declaration.payload_name = many.payload_name;
+      declaration.more = {{String("n"), PayloadType::kF32}};
+      declaration.lane = lane;
+    }
   }
 
   uint32_t Count() const { return static_cast<uint32_t>(model_.declarations.size()); }
@@ -181,7 +205,7 @@ class Maker {
     }
     cycles += Below(100);
     while (!open_.empty() && !OneIn(8)) MakeEnd(cycles, open_.size() - 1);
-    for (auto* const all : {&open_, &open_tokens_}) {
+    for (auto* const all : {&open_, &open_tokens_, &open_lane_}) {
       for (const Open& open : *all) {
         model_.ranges.end_cycles[open.range] = cycles;
         model_.ranges.flags[open.range] |= trace::kRangeUnclosed;
@@ -210,12 +234,20 @@ class Maker {
     events.warp.push_back(static_cast<uint32_t>(model_.warps.launch.size() - 1));
     events.declaration.push_back(declaration);
     events.cycles.push_back(cycles);
-    events.payload.push_back(Payload(declaration));
-    return static_cast<uint32_t>(events.size() - 1);
+    const trace::Declaration& declared = model_.declarations[declaration];
+    events.payload.push_back(Payload(declared.payload));
+    const auto row = static_cast<uint32_t>(events.size() - 1);
+    for (size_t i = 0; i < declared.more.size(); ++i) {
+      if (OneIn(10)) continue;  // its record is lost
+      model_.values.event.push_back(row);
+      model_.values.index.push_back(static_cast<uint8_t>(i));
+      model_.values.value.push_back(Payload(declared.more[i].type));
+    }
+    return row;
   }
 
-  uint64_t Payload(uint32_t declaration) {
-    switch (model_.declarations[declaration].payload) {
+  uint64_t Payload(PayloadType type) {
+    switch (type) {
       case PayloadType::kF32:
         return std::bit_cast<uint32_t>(static_cast<float>(Below(1000)) / 8 - 60);
       case PayloadType::kF64:
@@ -232,6 +264,7 @@ class Maker {
 
   void MakeEvent(uint64_t cycles) {
     if (OneIn(6)) return MakeTokenEvent(cycles);
+    if (OneIn(8)) return MakeRowEvent(cycles);
     switch (Below(4)) {
       case 0: {
         if (OneIn(5)) return MakeFlowEvent(cycles);
@@ -277,6 +310,19 @@ class Maker {
     while (std::ranges::any_of(open_tokens_, is_taken)) ++depth;
     open_tokens_.push_back(
         {AddRange(declaration, cycles, depth, trace::kRangeToken), declaration, false});
+  }
+
+  void MakeRowEvent(uint64_t cycles) {
+    if (Below(2) == 0) {
+      model_.marks.event.push_back(Record(many_, cycles));
+    } else if (open_lane_.empty()) {
+      open_lane_.push_back({AddRange(lane_, cycles, 0, 0), lane_, true});
+    } else {
+      const uint32_t range = open_lane_.back().range;
+      model_.ranges.end_event[range] = Record(lane_ + 1, cycles);
+      model_.ranges.end_cycles[range] = cycles;
+      open_lane_.clear();
+    }
   }
 
   void MakeFlowEvent(uint64_t cycles) {
@@ -337,9 +383,11 @@ class Maker {
   std::mt19937 random_;
   trace::Model model_;
   uint32_t first_push_ = 0, first_scoped_ = 0, first_token_ = 0, flow_out_ = 0, unknown_ = 0;
+  uint32_t many_ = 0, lane_ = 0;
   std::vector<uint64_t> slot_free_;
   std::vector<Open> open_;  // innermost last
   std::vector<Open> open_tokens_;
+  std::vector<Open> open_lane_;
   std::vector<uint32_t> outs_;  // of the warp
 };
 

@@ -140,22 +140,31 @@ void TrackTree::PlaceBySlot(const trace::Launch& launch) {
 
 void TrackTree::Place(uint32_t warp, uint32_t row) {
   const trace::Warps& warps = model_.warps;
-  const trace::Ranges& ranges = model_.ranges;
   row_of_warp_[warp] = row;
   for (uint32_t i = 0; i < warps.range_count[warp]; ++i) {
     const uint32_t range = warps.first_range[warp] + i;
-    if ((ranges.flags[range] & (trace::kRangeCrossed | trace::kRangeToken)) != 0) {
+    if (IsApart(range)) {
       apart_[ApartOf(row, range)] = 0;
     } else {
       rows_[row].has_ranges = true;
     }
   }
-  if (warps.mark_count[warp] != 0) rows_[row].has_marks = true;
+  for (uint32_t i = 0; i < warps.mark_count[warp]; ++i) {
+    PlaceMark(row, model_.events.declaration[model_.marks.event[warps.first_mark[warp] + i]]);
+  }
+}
+
+void TrackTree::PlaceMark(uint32_t row, uint32_t declaration) {
+  if (HasRow(declaration)) {
+    apart_[ApartOfMark(row, declaration)] = 0;
+  } else {
+    rows_[row].has_marks = true;
+  }
 }
 
 void TrackTree::NumberRows() {
   for (uint32_t event : model_.unmatched_ends) {
-    rows_[row_of_warp_[model_.events.warp[event]]].has_marks = true;
+    PlaceMark(row_of_warp_[model_.events.warp[event]], model_.events.declaration[event]);
   }
   for (Row& row : rows_) {
     if (row.has_ranges) row.ranges = next_uuid_++;
@@ -172,17 +181,27 @@ uint64_t TrackTree::Add(uint64_t parent, uint32_t rank, Kind kind, uint32_t subj
   return next_uuid_++;
 }
 
-void TrackTree::AddRow(uint64_t parent, uint32_t rank, uint32_t row) {
+uint32_t TrackTree::AddRow(uint64_t parent, uint32_t rank, uint32_t row) {
   const Row& it = rows_[row];
-  tracks_.push_back({it.uuid, parent, rank, row, Kind::kWarp});
+  tracks_.push_back({it.uuid, parent, rank++, row, Kind::kWarp});
   if (it.has_ranges) tracks_.push_back({it.ranges, it.uuid, 0, row, Kind::kRanges});
   if (it.has_marks) tracks_.push_back({it.marks, it.uuid, 1, row, Kind::kMarks});
   uint32_t rank_in_row = 2;
-  for (auto at = apart_.lower_bound({row, false, 0, 0}); at != apart_.end() && at->first.row == row;
-       ++at) {
-    const Kind kind = at->first.is_token ? Kind::kToken : Kind::kCrossed;
-    tracks_.push_back({at->second, it.uuid, rank_in_row++, at->first.depth, kind, at->first.name});
+  for (auto at = apart_.lower_bound({row, 0, 0, Kind::kRoot, 0, 0});
+       at != apart_.end() && at->first.row == row; ++at) {
+    const Apart& apart = at->first;
+    const bool of_group = apart.group != 0;
+    tracks_.push_back({.uuid = at->second,
+                       .parent = of_group ? parent : it.uuid,
+                       .rank = of_group ? rank++ : rank_in_row++,
+                       .subject = apart.depth,
+                       .kind = apart.kind,
+                       .group = apart.group,
+                       .lane = apart.lane,
+                       .token = apart.token,
+                       .row = row});
   }
+  return rank;
 }
 
 void TrackTree::GrowTree() {
@@ -213,13 +232,13 @@ void TrackTree::GrowTree() {
         cta_rank = rank = 0;
       }
       if (rows_[row].by_slot) {
-        AddRow(sm, rank++, row);
+        rank = AddRow(sm, rank, row);
       } else {
         if (new_sm || CtaOf(warps, warp) != CtaOf(warps, before)) {
           cta = Add(sm, cta_rank++, Kind::kCta, warp);
           rank = 0;
         }
-        AddRow(cta, rank++, row);
+        rank = AddRow(cta, rank, row);
       }
       first = false;
     }
@@ -254,29 +273,44 @@ std::string TrackTree::NameOf(const Track& track) const {
       if ((warps.flags[track.subject] & trace::kWarpOrphan) != 0) return "CTA ?";
       return fmt::format("CTA ({}, {}, {})", warps.cta_x[track.subject], warps.cta_y[track.subject],
                          warps.cta_z[track.subject]);
-    case Kind::kWarp: {
-      const Row& row = rows_[track.subject];
-      if (row.by_slot && row.lane > 0) {
-        return fmt::format("slot {} ({})", warps.slot[row.warp], row.lane + 1);
-      }
-      if (row.by_slot) return fmt::format("slot {}", warps.slot[row.warp]);
-      if (warps.index[row.warp] == kNoRow) {
-        return fmt::format("warp ? (slot {})", warps.slot[row.warp]);
-      }
-      return fmt::format("warp {}", warps.index[row.warp]);
-    }
+    case Kind::kWarp:
+      return NameOfRow(rows_[track.subject]);
     case Kind::kRanges:
       return "StackedRanges";
     case Kind::kMarks:
       return "Marker";
+    case Kind::kLane:
     case Kind::kCrossed:
-      return fmt::format("Crossed {}", track.subject);
     case Kind::kToken:
-      return track.subject == 0
-                 ? model_.String(track.name)
-                 : fmt::format("{} ({})", model_.String(track.name), track.subject + 1);
+      return NameOfApart(track);
   }
   return {};
+}
+
+std::string TrackTree::NameOfRow(const Row& row) const {
+  const trace::Warps& warps = model_.warps;
+  if (row.by_slot && row.lane > 0) {
+    return fmt::format("slot {} ({})", warps.slot[row.warp], row.lane + 1);
+  }
+  if (row.by_slot) return fmt::format("slot {}", warps.slot[row.warp]);
+  if (warps.index[row.warp] == kNoRow) return fmt::format("warp ? (slot {})", warps.slot[row.warp]);
+  return fmt::format("warp {}", warps.index[row.warp]);
+}
+
+// "producer (warp 0): wgmma: load (2)", as much of it as there is.
+std::string TrackTree::NameOfApart(const Track& track) const {
+  std::string name;
+  const auto add = [&name](const std::string& part) { name += (name.empty() ? "" : ": ") + part; };
+  if (track.group != 0) {
+    add(fmt::format("{} ({})", model_.String(track.group), NameOfRow(rows_[track.row])));
+  }
+  if (track.lane != 0) add(model_.String(track.lane));
+  if (track.kind == Kind::kCrossed) add(fmt::format("Crossed {}", track.subject));
+  if (track.kind == Kind::kToken) {
+    add(model_.String(track.token));
+    if (track.subject != 0) name += fmt::format(" ({})", track.subject + 1);
+  }
+  return name;
 }
 
 std::string TrackTree::DescriptionOf(const Track& track) const {

@@ -9,6 +9,8 @@
 //             Marker         marks
 //             Crossed 1      ranges of divergent lane groups that do not nest, one track a depth
 //             load           ranges of tokens, one track a name, and more where they overlap
+//             wgmma          ranges and marks of a lane, iket::lane
+//           producer (warp 0)  of a group for which a thread of warp 0 speaks, iket::group
 //     host                   what the program said, iket::session::mark; only if it did
 //     trace health           what was lost, refused or is doubtful
 //
@@ -46,13 +48,14 @@ class TrackTree {
 
   // Uuids of the tracks of a warp. Those of ranges and marks are 0 where the warp's row has none.
   uint64_t LifeTime(uint32_t warp) const { return rows_[row_of_warp_[warp]].uuid; }
-  uint64_t Marker(uint32_t warp) const { return rows_[row_of_warp_[warp]].marks; }
+  uint64_t OfMark(uint32_t warp, uint32_t declaration) const {
+    const uint32_t row = row_of_warp_[warp];
+    if (!HasRow(declaration)) return rows_[row].marks;
+    return apart_.at(ApartOfMark(row, declaration));
+  }
   uint64_t OfRange(uint32_t warp, uint32_t range) const {
     const uint32_t row = row_of_warp_[warp];
-    if ((model_.ranges.flags[range] & (trace::kRangeCrossed | trace::kRangeToken)) == 0) {
-      return rows_[row].ranges;
-    }
-    return apart_.at(ApartOf(row, range));
+    return IsApart(range) ? apart_.at(ApartOf(row, range)) : rows_[row].ranges;
   }
   uint64_t health() const { return health_; }
   uint64_t host() const { return host_; }  // 0 if the model has no host marks
@@ -91,6 +94,7 @@ class TrackTree {
     kWarp,
     kRanges,
     kMarks,
+    kLane,  // or of a group
     kCrossed,
     kToken
   };
@@ -100,24 +104,44 @@ class TrackTree {
     uint32_t rank;     // among its siblings
     uint32_t subject;  // launch, GPC, a warp of the SM or CTA, row or depth
     Kind kind;
-    trace::StringId name = 0;  // of a token
+    // Of what stands apart from the ranges and marks of its warp's row.
+    trace::StringId group = 0, lane = 0, token = 0;
+    uint32_t row = 0;
   };
-  // Ranges of a row that have a track for themselves: those that cross others, and those of tokens,
-  // whose names are known.
+  // What of a row has a track of its own: ranges that cross others, ranges of tokens, by their
+  // names, and whatever has a lane or group.
   struct Apart {
     uint32_t row;
-    bool is_token;
-    trace::StringId name;
-    uint16_t depth;
+    trace::StringId group, lane;
+    Kind kind;
+    trace::StringId token;
+    uint16_t depth;  // of a range that crosses, or of a token
 
     auto operator<=>(const Apart&) const = default;
   };
+  bool HasRow(uint32_t declaration) const {
+    return (model_.declarations[declaration].group | model_.declarations[declaration].lane) != 0;
+  }
+  bool IsApart(uint32_t range) const {
+    return (model_.ranges.flags[range] & (trace::kRangeCrossed | trace::kRangeToken)) != 0 ||
+           HasRow(model_.ranges.declaration[range]);
+  }
+  Apart ApartOfMark(uint32_t row, uint32_t declaration) const {
+    const trace::Declaration& it = model_.declarations[declaration];
+    return {row, it.group, it.lane, Kind::kLane, 0, 0};
+  }
   Apart ApartOf(uint32_t row, uint32_t range) const {
     const trace::Ranges& ranges = model_.ranges;
-    const bool is_token = (ranges.flags[range] & trace::kRangeToken) != 0;
-    const trace::StringId name =
-        is_token ? model_.declarations[ranges.declaration[range]].name : trace::StringId{0};
-    return {row, is_token, name, ranges.depth[range]};
+    Apart apart = ApartOfMark(row, ranges.declaration[range]);
+    if ((ranges.flags[range] & trace::kRangeToken) != 0) {
+      apart.kind = Kind::kToken;
+      apart.token = model_.declarations[ranges.declaration[range]].name;
+      apart.depth = ranges.depth[range];
+    } else if ((ranges.flags[range] & trace::kRangeCrossed) != 0) {
+      apart.kind = Kind::kCrossed;
+      apart.depth = ranges.depth[range];
+    }
+    return apart;
   }
 
   trace::SmPlace PlaceOf(uint32_t warp) const;  // of its SM
@@ -126,13 +150,17 @@ class TrackTree {
   void PlaceByWarp(const trace::Launch& launch);
   void PlaceBySlot(const trace::Launch& launch);
   void Place(uint32_t warp, uint32_t row);
+  void PlaceMark(uint32_t row, uint32_t declaration);
   // Numbers the tracks of the rows and, then, everything above them.
   void NumberRows();
   void GrowTree();
   uint64_t Add(uint64_t parent, uint32_t rank, Kind kind, uint32_t subject);
-  void AddRow(uint64_t parent, uint32_t rank, uint32_t row);
+  // Returns the rank of what comes next below `parent`.
+  uint32_t AddRow(uint64_t parent, uint32_t rank, uint32_t row);
 
   std::string NameOf(const Track& track) const;
+  std::string NameOfRow(const Row& row) const;
+  std::string NameOfApart(const Track& track) const;
   std::string DescriptionOf(const Track& track) const;
   void WriteDescriptor(ProtoWriter& writer, uint32_t sequence, const Track& track) const;
 

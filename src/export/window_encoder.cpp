@@ -45,18 +45,17 @@ inline uint8_t* PutTag(uint8_t* out, uint32_t field) {
 
 // An annotation whose value is what `put_value` writes; below 128 bytes.
 template <typename PutValue>
-inline uint8_t* PutArgument(uint8_t* out, Argument name, PutValue put_value) {
+inline uint8_t* PutArgument(uint8_t* out, uint32_t name, PutValue put_value) {
   out = PutTag(out, TrackEvent::kDebugAnnotations);
   uint8_t* const length = out++;
-  out = PutSmall(out, DebugAnnotation::kNameIid, static_cast<uint8_t>(name));
+  out = PutVarintField(out, DebugAnnotation::kNameIid, name);
   out = put_value(out);
   *length = static_cast<uint8_t>(out - length - 1);
   return out;
 }
 
-// The payload as its declared type, or nothing where there is none.
-inline uint8_t* PutPayload(uint8_t* out, Argument name, const trace::Declaration& declaration,
-                           uint64_t payload) {
+// A value as its type says, or nothing where there is none.
+inline uint8_t* PutPayload(uint8_t* out, uint32_t name, trace::PayloadType type, uint64_t payload) {
   const auto put = [&](uint32_t field, uint64_t value) {
     return PutArgument(out, name, [&](uint8_t* at) { return PutVarintField(at, field, value); });
   };
@@ -66,10 +65,7 @@ inline uint8_t* PutPayload(uint8_t* out, Argument name, const trace::Declaration
     });
   };
   const auto low = static_cast<uint32_t>(payload);
-  if (declaration.kind == trace::EventKind::kUnknown) {
-    return put(DebugAnnotation::kUintValue, payload);  // the id that nobody declared
-  }
-  switch (declaration.payload) {
+  switch (type) {
     case trace::PayloadType::kNone:
       return out;
     case trace::PayloadType::kU32:
@@ -138,11 +134,46 @@ WindowEncoder::WindowEncoder(const trace::Model& model, const TrackTree& tracks,
     : model_(model),
       tracks_(tracks),
       range_cycles_(range_cycles),
+      has_large_(model.flows.size() + model.values.size() != 0),
       iids_(1 + 2 * model.declarations.size(), 0),
       flows_by_source_(model.flows.size()) {
   std::iota(flows_by_source_.begin(), flows_by_source_.end(), 0u);
   std::ranges::stable_sort(flows_by_source_, {},
                            [&](uint32_t row) { return model.flows.from[row]; });
+  for (const trace::Declaration& declaration : model.declarations) {
+    NameArguments(declaration);
+    if (declaration.category == 0) continue;
+    categories_.try_emplace(declaration.category, static_cast<uint32_t>(categories_.size()));
+  }
+}
+
+// An argument is called what its value is called, unless that is taken: of two with one name only
+// one would be shown.
+void WindowEncoder::NameArguments(const trace::Declaration& declaration) {
+  std::vector<std::string> taken(std::begin(kArgumentNames), std::end(kArgumentNames));
+  std::array<uint32_t, ring::kMostValues>& numbers = arguments_.emplace_back();
+  const size_t count = std::min<size_t>(declaration.more.size() + 1, numbers.size());
+  for (size_t i = 0; i < count; ++i) {
+    const trace::StringId id = i == 0 ? declaration.payload_name : declaration.more[i - 1].name;
+    if (i == 0 && id == 0) continue;  // "payload"
+    std::string name = model_.String(id);
+    const auto is_taken = [&] {
+      return name.empty() || name.starts_with("end_") ||
+             std::ranges::find(taken, name) != taken.end();
+    };
+    while (is_taken()) name = fmt::format("{}: {}", i + 1, name);
+    taken.push_back(name);
+    const auto next = static_cast<uint32_t>(value_names_.size() + 1);
+    numbers[i] = value_names_.try_emplace(std::move(name), next).first->second;
+  }
+}
+
+// Behind the names that all traces have each name of a value has two: at the end of a range it is
+// another value.
+uint32_t WindowEncoder::ArgumentOf(uint32_t declaration, size_t value, bool at_end) const {
+  const uint32_t number = arguments_[declaration][value];
+  if (number == 0) return at_end ? kEndPayload : kPayload;
+  return static_cast<uint32_t>(std::size(kArgumentNames)) + 2 * number - 1 + (at_end ? 1 : 0);
 }
 
 uint32_t WindowEncoder::LabelOf(const Edge& edge) const {
@@ -215,6 +246,14 @@ void WindowEncoder::WriteHead(uint64_t first_ns, uint32_t sequence, ProtoWriter&
     for (uint32_t i = 0; i < std::size(kArgumentNames); ++i) {
       WriteInterned(writer, InternedData::kDebugAnnotationNames, i + 1, kArgumentNames[i]);
     }
+    for (const auto& [name, number] : value_names_) {
+      const auto iid = static_cast<uint32_t>(std::size(kArgumentNames)) + 2 * number - 1;
+      WriteInterned(writer, InternedData::kDebugAnnotationNames, iid, name);
+      WriteInterned(writer, InternedData::kDebugAnnotationNames, iid + 1, "end_" + name);
+    }
+    for (const auto& [category, number] : categories_) {
+      WriteInterned(writer, InternedData::kEventCategories, number + 1, model_.String(category));
+    }
   }
   writer.Varint(TracePacket::kSequenceFlags, TracePacket::kStateCleared | TracePacket::kNeedsState);
   {
@@ -251,20 +290,22 @@ void WindowEncoder::WriteWarpBegin(const Edge& edge, uint64_t delta_ns, uint32_t
 }
 
 // One id for each dependency: viewers follow whole chains of ids.
-bool WindowEncoder::WriteFlow(const Edge& edge, uint64_t delta_ns, uint32_t sequence,
-                              ProtoWriter& writer) {
+bool WindowEncoder::WriteLarge(const Edge& edge, uint64_t delta_ns, uint32_t sequence,
+                               ProtoWriter& writer) {
+  if (edge.event == kNoRow) return false;
   const trace::Flows& flows = model_.flows;
   const auto from = [&](uint32_t row) { return flows.from[row]; };
   const auto out = std::ranges::equal_range(flows_by_source_, edge.event, {}, from);
   const auto in = std::ranges::lower_bound(flows.to, edge.event);
   const bool has_come = in != flows.to.end() && *in == edge.event;
-  if (out.empty() && !has_come) return false;
+  const auto [first_value, last_value] = model_.values.Of(edge.event);
+  if (out.empty() && !has_come && first_value == last_value) return false;
   auto packet = writer.Message(Trace::kPacket);
   writer.Varint(TracePacket::kTimestamp, delta_ns);
   writer.Varint(TracePacket::kSequenceId, sequence);
   {
     auto event = writer.Message(TracePacket::kTrackEvent);
-    writer.Commit(PutEvent(writer.Reserve(128), edge));
+    writer.Commit(PutEvent(writer.Reserve(256), edge, first_value, last_value));
     // Numbers of flows are 1 and more.
     for (const uint32_t row : out) writer.Fixed64(TrackEvent::kFlowIds, uint64_t{row} + 1);
     if (has_come) {
@@ -276,7 +317,18 @@ bool WindowEncoder::WriteFlow(const Edge& edge, uint64_t delta_ns, uint32_t sequ
   return true;
 }
 
-uint8_t* WindowEncoder::PutEvent(uint8_t* out, const Edge& edge) const {
+uint8_t* WindowEncoder::PutValue(uint8_t* out, const Edge& edge, uint8_t index,
+                                 uint64_t value) const {
+  const std::vector<trace::Value>& declared = model_.declarations[edge.declaration].more;
+  // Else the payload, which PutEvent() has.
+  if (index >= std::min<size_t>(declared.size(), ring::kMostValues - 1)) return out;
+  const bool at_end = edge.kind == EdgeKind::kRangeEnd;
+  return PutPayload(out, ArgumentOf(edge.declaration, index + size_t{1}, at_end),
+                    declared[index].type, value);
+}
+
+uint8_t* WindowEncoder::PutEvent(uint8_t* out, const Edge& edge, size_t first_value,
+                                 size_t last_value) const {
   const trace::Ranges& ranges = model_.ranges;
   uint64_t track = 0;
   uint8_t type = TrackEvent::kSliceEnd;
@@ -292,15 +344,22 @@ uint8_t* WindowEncoder::PutEvent(uint8_t* out, const Edge& edge) const {
       break;
     case EdgeKind::kMark:
     case EdgeKind::kUnmatchedEnd:
-      track = tracks_.Marker(edge.warp);
+      track = tracks_.OfMark(edge.warp, edge.declaration);
       type = TrackEvent::kInstant;
       break;
   }
 
   if (edge.event != kNoRow) {
-    const Argument name = edge.kind == EdgeKind::kRangeEnd ? kEndPayload : kPayload;
-    out = PutPayload(out, name, model_.declarations[edge.declaration],
+    const trace::Declaration& declaration = model_.declarations[edge.declaration];
+    // Of one that nobody declared it is the id.
+    const trace::PayloadType reads = declaration.kind == trace::EventKind::kUnknown
+                                         ? trace::PayloadType::kU64
+                                         : declaration.payload;
+    out = PutPayload(out, ArgumentOf(edge.declaration, 0, edge.kind == EdgeKind::kRangeEnd), reads,
                      model_.events.payload[edge.event]);
+    for (size_t i = first_value; i < last_value; ++i) {
+      out = PutValue(out, edge, model_.values.index[i], model_.values.value[i]);
+    }
   }
   if (range_cycles_ && edge.kind == EdgeKind::kRangeBegin) {
     out = PutArgument(out, kCycles, [&](uint8_t* at) {
@@ -315,6 +374,12 @@ uint8_t* WindowEncoder::PutEvent(uint8_t* out, const Edge& edge) const {
   out = PutSmall(out, TrackEvent::kType, type);
   if (const uint32_t label = LabelOf(edge); label != kNoRow) {
     out = PutVarintField(out, TrackEvent::kNameIid, iids_[label]);
+    if (edge.kind != EdgeKind::kWarpBegin) {
+      const auto category = categories_.find(model_.declarations[edge.declaration].category);
+      if (category != categories_.end()) {
+        out = PutVarintField(out, TrackEvent::kCategoryIids, category->second + 1);
+      }
+    }
     if (PlacedDeclaration(label) != nullptr) {
       out = PutVarintField(out, TrackEvent::kSourceLocationIid, iids_[label]);
     }
@@ -334,8 +399,7 @@ void WindowEncoder::Encode(std::span<const Edge> window, uint32_t sequence, Prot
       WriteWarpBegin(edge, delta, sequence, writer);
       continue;
     }
-    if (edge.kind == EdgeKind::kMark && model_.flows.size() != 0 &&
-        WriteFlow(edge, delta, sequence, writer)) {
+    if (has_large_ && WriteLarge(edge, delta, sequence, writer)) {
       continue;
     }
     // Everything below 128 bytes, so that both lengths are one byte, patched in at the end.

@@ -5,7 +5,9 @@
 // independent.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "export/edges.h"
 #include "export/proto.h"
 #include "export/tracks.h"
+#include "ring/event_kind.h"
 
 namespace iket::exporter {
 
@@ -35,14 +38,27 @@ class WindowEncoder {
 
   void WriteHead(uint64_t first_ns, uint32_t sequence, ProtoWriter& writer);
   void WriteWarpBegin(const Edge& edge, uint64_t delta_ns, uint32_t sequence, ProtoWriter& writer);
-  // An instant that others depend on, or that depends on another. False: it is none.
-  bool WriteFlow(const Edge& edge, uint64_t delta_ns, uint32_t sequence, ProtoWriter& writer);
-  // The fields of the track event that stands for `edge`: at most 66 bytes.
-  uint8_t* PutEvent(uint8_t* out, const Edge& edge) const;
+  void NameArguments(const trace::Declaration& declaration);
+  // The name of the argument that is the n-th value of an event, the payload being the first, as an
+  // interning id: the same in every window.
+  uint32_t ArgumentOf(uint32_t declaration, size_t value, bool at_end) const;
+  // An event with several values, or an instant that others depend on, or that depends on another.
+  // False: it is none.
+  bool WriteLarge(const Edge& edge, uint64_t delta_ns, uint32_t sequence, ProtoWriter& writer);
+  uint8_t* PutValue(uint8_t* out, const Edge& edge, uint8_t index, uint64_t value) const;
+  // The fields of the track event that stands for `edge`: at most 80 bytes, and 16 for each of
+  // these rows of Model::values.
+  uint8_t* PutEvent(uint8_t* out, const Edge& edge, size_t first_value = 0,
+                    size_t last_value = 0) const;
 
   const trace::Model& model_;
   const TrackTree& tracks_;
   const bool range_cycles_;
+  const bool has_large_;                            // whether any event is for WriteLarge()
+  std::map<trace::StringId, uint32_t> categories_;  // numbered from 0
+  std::map<std::string, uint32_t> value_names_;     // from 1
+  // By declaration and value; 0: it has no name of its own.
+  std::vector<std::array<uint32_t, ring::kMostValues>> arguments_;
   std::vector<uint32_t> iids_;             // by label; 0: not in this window
   std::vector<uint32_t> flows_by_source_;  // rows of Model::flows
   std::vector<uint32_t> used_;             // labels of this window, in the order of their iids

@@ -6,12 +6,26 @@
 namespace iket::inject {
 namespace {
 
+// 0x00RRGGBB in four bytes.
+uint32_t ColourOf(const patch::Declaration& declaration) {
+  for (const patch::Attribute& attribute : declaration.attributes) {
+    if (attribute.what != patch::AttributeKind::kColour || attribute.text.size() != 4) continue;
+    uint32_t colour = 0;
+    for (uint32_t i = 0; i < 3; ++i) {
+      colour |= uint32_t{static_cast<uint8_t>(attribute.text[i])} << (8 * i);
+    }
+    return colour;
+  }
+  return capture::kAutomaticColour;
+}
+
 capture::Declaration ToCapture(uint32_t image, const patch::Declaration& declaration) {
   return {.image = image,
           .event = declaration.id,
           .kind = declaration.kind,
           .payload = static_cast<capture::PayloadType>(declaration.payload),
           .name = declaration.name,
+          .colour = ColourOf(declaration),
           .file = declaration.file,
           .line = declaration.line,
           .left_out = declaration.left_out};
@@ -36,6 +50,24 @@ void Account(Guest& guest, const cubin::Image& image, const patch::ImageReport& 
                               .source = source});
   for (const patch::Declaration& declaration : report.declarations) {
     guest.Append(ToCapture(number, declaration));
+    for (uint32_t i = 0; i < declaration.attributes.size(); ++i) {
+      const patch::Attribute& attribute = declaration.attributes[i];
+      if (attribute.what == patch::AttributeKind::kColour) continue;  // the row above has it
+      guest.Append(capture::Attribute{.image = number,
+                                      .event = declaration.id,
+                                      .position = i,
+                                      .what = attribute.what,
+                                      .number = attribute.number,
+                                      .text = attribute.text});
+    }
+  }
+  for (const patch::Edge& edge : report.edges) {
+    guest.Append(capture::DeclaredEdge{.image = number,
+                                       .dag = edge.dag,
+                                       .from = edge.from,
+                                       .to = edge.to,
+                                       .label = edge.label,
+                                       .via = edge.via});
   }
   for (const std::string& problem : report.problems) {
     guest.Note(capture::Severity::kWarning, -1, problem);

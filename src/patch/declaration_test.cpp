@@ -114,7 +114,7 @@ TEST(ReadDeclarations, CountsWhatIsNoDeclaration) {
   cut.resize(15);
   const std::vector<Bytes> broken = {
       Array{.magic = 0x54454b4a, .name = "x"}.Encode(),
-      Array{.kind = ring::kLastEventKind + 1, .name = "x"}.Encode(),
+      Array{.kind = ring::kEdgeKind + 1, .name = "x"}.Encode(),
       Array{.id = 0, .name = "x"}.Encode(),
       Array{.id = 0x80000001, .name = "x"}.Encode(),
       Array{.name = "x", .length = 3}.Encode(),

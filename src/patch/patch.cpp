@@ -244,6 +244,7 @@ Result<ImageReport> Report(const cubin::Image& image, const Plan& plan) {
   ImageReport report;
   report.arch = image.ArchName();
   report.declarations = plan.declarations.all;
+  report.edges = plan.declarations.edges;
   report.problems = plan.declarations.problems;
   report.foreign = FindForeignMarks(image);
   for (size_t i = 0; i < plan.sections.size(); ++i) {

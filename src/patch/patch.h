@@ -61,6 +61,7 @@ struct FunctionReport {
 struct ImageReport {
   std::string arch;  // "sm_90a"
   std::vector<Declaration> declarations;
+  std::vector<Edge> edges;
   // Those with marks, kernels with a trampoline, and functions in which warps of those end.
   std::vector<FunctionReport> functions;
   std::vector<std::string> problems;  // of declarations

@@ -36,6 +36,7 @@ class Rewriter {
     for (const Site& site : section_.sites.all) {
       if (site.left_out) continue;
       makes_address_[AddressOf(site)] = true;
+      for (const MoreOfSite& more : site.more) makes_address_[more.address] = true;
       RewriteStore(site);
     }
     for (const Site& site : section_.sites.all) {
@@ -62,8 +63,9 @@ class Rewriter {
   bool IsDormant(uint32_t store) const {
     if (section_.code[store].opcode() != sass::kOpStsUniform) return false;
     const auto& sites = section_.sites.all;
-    return std::any_of(sites.begin(), sites.end(),
-                       [store](const Site& site) { return site.left_out && site.store == store; });
+    return std::any_of(sites.begin(), sites.end(), [store](const Site& site) {
+      return site.left_out && site.store <= store && store <= site.last_store();
+    });
   }
 
   // A guard that never holds becomes one that does, in the first active lane; without a payload,
@@ -71,16 +73,22 @@ class Rewriter {
   // up the stored words needs no guard: the registers are the site's own. Data and scoreboards of
   // the store stay. Nobody on the GPU reads rings: their lines are to leave the caches first.
   void RewriteStore(const Site& site) {
-    const Instruction& old = section_.code[site.store];
-    const auto width = site.has_payload() ? sass::Width::k128 : sass::Width::k64;
-    for (uint32_t i = site.compare + 1; i < site.store; ++i) {
-      if (code_[i].guard() == old.guard()) code_[i] = code_[i].WithGuard(sass::kPredicateTrue);
+    const uint8_t guard = section_.code[site.store].guard();
+    for (uint32_t i = site.compare + 1; i < site.last_store(); ++i) {
+      if (code_[i].guard() == guard) code_[i] = code_[i].WithGuard(sass::kPredicateTrue);
     }
-    code_[site.store] = sass::StgEvictFirst(width, sass::kRegisterZero, 0, 0,
-                                            static_cast<uint8_t>(old.Bits(32, 8)), old.control())
-                            .WithGuard(site.has_payload() ? old.guard() : sass::kPredicateTrue);
+    StoreToRing(site, site.store);
+    for (const MoreOfSite& more : site.more) StoreToRing(site, more.store);
+  }
+
+  void StoreToRing(const Site& site, uint32_t store) {
+    const Instruction& old = section_.code[store];
+    const auto width = site.has_payload() ? sass::Width::k128 : sass::Width::k64;
+    code_[store] = sass::StgEvictFirst(width, sass::kRegisterZero, 0, 0,
+                                       static_cast<uint8_t>(old.Bits(32, 8)), old.control())
+                       .WithGuard(site.has_payload() ? old.guard() : sass::kPredicateTrue);
     if (site.has_payload() && ElectsInStub()) {
-      code_[site.store] = code_[site.store].WithNegatedGuard(old.guard());
+      code_[store] = code_[store].WithNegatedGuard(old.guard());
     }
   }
 
@@ -124,10 +132,21 @@ class Rewriter {
     if (IsCompact(site)) control.stall = CompactStall(site);
     code_[address] = RingSlot(layout_, control);
     if (site.has_payload() && ElectsInStub()) ElectBeside(site);
-    code_[site.advance] = AdvanceSlot(
-        generation_, site.bytes, WithDistance(site.advance, kUniformToUniform, [this](uint32_t i) {
-          return makes_address_[i];
-        }));
+    Advance(site.advance, site.bytes);
+    // The cursor moves on before a store and not behind it, so that the address of the next one
+    // need not wait for it.
+    for (const MoreOfSite& more : site.more) {
+      Advance(more.next, site.bytes);
+      code_[more.address] =
+          RingSlot(layout_, WithDistance(more.address, kUniformToAddress,
+                                         [&](uint32_t i) { return i == more.store; }));
+    }
+  }
+
+  void Advance(uint32_t slot, uint32_t bytes) {
+    code_[slot] = AdvanceSlot(
+        generation_, bytes,
+        WithDistance(slot, kUniformToUniform, [this](uint32_t i) { return makes_address_[i]; }));
   }
 
   // ptxas often leaves a site in one piece: slot, clock, comparison, the id under the guard, store.
@@ -138,11 +157,14 @@ class Rewriter {
     if (site.compare == 0) return false;
     const Instruction& clock = code[site.compare - 1];
     if (clock.opcode() != sass::kOpCs2r || !clock.is_unguarded()) return false;
-    if (site.has_payload() && site.address + 2 != site.compare) return false;
+    if (site.has_payload() && site.address + 2 != site.compare) return false;  // no slot between
     if (code[site.compare].control().stall != kCompareToGuard) return false;
     const uint8_t guard = code[site.store].guard();
-    return std::all_of(code.begin() + site.compare + 1, code.begin() + site.store,
-                       [guard](const Instruction& i) { return i.guard() == guard; });
+    for (uint32_t i = site.compare + 1; i < site.store; ++i) {
+      const bool is_slot = !site.more.empty() && i == site.more.front().next;
+      if (!is_slot && code[i].guard() != guard) return false;
+    }
+    return true;
   }
 
   // What the comparison of a compact site still has to stall as the maker of the address. From the

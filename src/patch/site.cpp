@@ -59,18 +59,28 @@ class SiteFinder {
     }
     if (!slot.is_unguarded()) return "its slot is guarded";
 
-    uint32_t first = advance;  // of what may belong to the site
+    uint32_t first = advance;                  // of what may belong to the site
+    std::vector<uint32_t> stores, next, more;  // from the last to the first
     while (!starts_[first] && !IsSlot(code_[first - 1], kAdvanceSlot)) {
       --first;
+      if (IsSlot(code_[first], kNextSlot)) next.push_back(first);
+      if (IsSlot(code_[first], kMoreSlot)) more.push_back(first);
       // A program's own store of a clock has no guard, or another one.
       if (StoreOf(code_[first]) == Store::kNone || !HoldsClock(first)) continue;
       if (code_[first].guard() == sass::kPredicateTrue) continue;
-      if (site.store != Site::kNone) return "two stores in one site";
-      site.store = first;
+      stores.push_back(first);
     }
-    if (site.store == Site::kNone) {
+    if (stores.empty()) {
       return "no guarded store before its slot; code that ptxas did not optimise (-Xptxas -O0) is "
              "not supported";
+    }
+    site.store = stores.back();
+    if (stores.size() != more.size() + 1 || next.size() != more.size()) {
+      return stores.size() > 1 && more.empty() ? "two stores in one site"
+                                               : "stores and slots in it do not belong together";
+    }
+    for (size_t i = more.size(); i-- > 0;) {
+      site.more.push_back({.next = next[i], .address = more[i], .store = stores[i]});
     }
     for (uint32_t i = site.store; i-- > first;) {
       if (!IsSlot(code_[i], kAddressSlot)) continue;
@@ -83,6 +93,7 @@ class SiteFinder {
                                 : "its address slot is missing";
     }
     std::string problem = FindCompare(first, site);
+    if (problem.empty()) problem = CheckMore(site);
     if (problem.empty()) problem = CannotElect(site);
     if (problem.empty()) site.event = EventOf(site);
     return problem;
@@ -151,9 +162,39 @@ class SiteFinder {
     if (!compare.is_unguarded() || !sass::IsSimpleIsetp(compare, generation_)) {
       return "the comparison that guards its store depends on more than its clock";
     }
-    for (uint32_t i = site.compare + 1; i < site.store; ++i) {
+    for (uint32_t i = site.compare + 1; i < site.last_store(); ++i) {
       if (code_[i].guard() == store.guard() && code_[i].guard_negated() != store.guard_negated()) {
         return "the predicate of its store guards other code";
+      }
+    }
+    return {};
+  }
+
+  // The stores behind the first: of the same lanes, each between slots of its own.
+  std::string CheckMore(const Site& site) const {
+    const Instruction& store = code_[site.store];
+    // The comparison may be where the address is made, before sm_90 always (rewrite.cpp).
+    uint32_t last_slot = generation_ == sass::Generation::kAmpere ? site.compare : site.address;
+    uint32_t last_store = site.store;
+    for (const MoreOfSite& more : site.more) {
+      if (!(last_slot < more.next && more.next < last_store && last_store < more.address &&
+            more.address < more.store)) {
+        return "stores and slots in it do not belong together";
+      }
+      if (!code_[more.next].is_unguarded() || !code_[more.address].is_unguarded()) {
+        return "its slot is guarded";
+      }
+      const Instruction& behind = code_[more.store];
+      if (StoreOf(behind) != Store::kPayload || behind.guard() != store.guard() ||
+          behind.guard_negated() != store.guard_negated()) {
+        return "its stores have different guards";
+      }
+      last_slot = more.address;
+      last_store = more.store;
+    }
+    for (uint32_t i = site.store; !site.more.empty() && i < site.last_store(); ++i) {
+      if (sass::IsIsetp(code_[i]) && sass::IsetpPredicate(code_[i]) == store.guard()) {
+        return "its stores have different guards";
       }
     }
     return {};
@@ -209,22 +250,24 @@ Sites FindSites(std::span<const Instruction> code, std::span<const uint64_t> ent
   Sites sites;
   const std::vector<bool> starts = BlockStarts(code, entries, generation);
   const SiteFinder finder(code, starts, generation);
-  uint32_t address_slots = 0, paired = 0;
+  uint32_t before_stores = 0, paired = 0;
   for (uint32_t i = 0; i < code.size(); ++i) {
-    if (IsSlot(code[i], kAddressSlot)) ++address_slots;
+    for (const uint32_t kind : {kAddressSlot, kNextSlot, kMoreSlot}) {
+      if (IsSlot(code[i], kind)) ++before_stores;
+    }
     if (!IsSlot(code[i], kAdvanceSlot)) continue;
     Site site;
     std::string reason = finder.Find(i, site);
     if (reason.empty()) {
-      paired += site.has_payload() ? 1 : 0;
+      paired += (site.has_payload() ? 1 : 0) + 2 * static_cast<uint32_t>(site.more.size());
       sites.all.push_back(site);
     } else {
       sites.problems.push_back({i, std::move(reason)});
     }
   }
-  if (sites.problems.empty() && address_slots != paired) {
-    sites.problems.push_back(
-        {0, fmt::format("{} address slots for {} sites with payload", address_slots, paired)});
+  if (sites.problems.empty() && before_stores != paired) {
+    sites.problems.push_back({0, fmt::format("{} of {} slots before stores are of no site",
+                                             before_stores - paired, before_stores)});
   }
   return sites;
 }

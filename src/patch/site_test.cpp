@@ -202,7 +202,7 @@ TEST(FindSites, RefusesWhatIsNotWhole) {
   EXPECT_EQ(OnlyProblem(With(kMark, 1, of_others)),
             "its store is guarded by something else than its clock");
   EXPECT_NE(OnlyProblem(Without(kMark, 3)).find("no guarded store"), std::string::npos);
-  EXPECT_EQ(OnlyProblem({kOther, kAddress, kExit}), "1 address slots for 0 sites with payload");
+  EXPECT_EQ(OnlyProblem({kOther, kAddress, kExit}), "1 of 1 slots before stores are of no site");
 }
 
 TEST(FindSites, RefusesGuards) {

@@ -1,5 +1,5 @@
-// event_kind.h: what an event is, by the numbers that declarations (docs/placeholder.md) and
-// captures (docs/format.md) have for it.
+// event_kind.h: what an event is, and what else is said of it, by the numbers that declarations
+// (docs/placeholder.md) and captures (docs/format.md) have for it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,24 @@ enum class EventKind : uint8_t {
   kTokenEnd = 6,    // the record's last word is the token, whatever the payload
   kFlowOut = 7,     // the payload is the id of what is handed on
   kFlowIn = 8,      // and here of what has come
+  kSync = 9,        // the payload is %globaltimer, low word, read just before the clock
 };
-inline constexpr uint8_t kLastEventKind = 8;
+inline constexpr uint8_t kLastEventKind = 9;
+inline constexpr uint8_t kEdgeKind = 10;  // of a declaration that is no event's
+
+// What a declaration says beyond its name: attributes, each with a number and a text.
+enum class AttributeKind : uint8_t {
+  kValueName = 1,  // what the payload is called
+  kValue = 2,      // one more value, of the payload type that the number is, and what it is called
+  kCategory = 3,
+  kColour = 4,  // the text is four bytes, 0x00RRGGBB
+  kLane = 5,    // a row of its own below the warp
+  kGroup = 6,   // a row of the CTA: the thread speaks for several warps
+  kTarget = 7,  // of an edge: where it leads
+  kLabel = 8,
+  kVia = 9,
+  kDag = 10,
+};
+inline constexpr uint32_t kMostValues = 4;  // of one event
 
 }  // namespace iket::ring

@@ -7,6 +7,11 @@
 //   clock      event id, top bit 0             payload low        payload high       event
 //   clock      0x80000400 | packed kernel      globaltimer low    previous end       begin
 //   ctaid.x    0x80000c00 | packed tid         ctaid.y | z << 16  grid id            identity
+//   clock      0x80001400 | index              payload            payload            more
+//
+// "More" is what has no room in an event: its third and fourth word of payload (index 1), its fifth
+// and sixth (2), and so on. It has the clock of the event, which tells whose it is where lane
+// groups of a divergent warp write in turns.
 //
 // A warp writes begin and identity, one after the other, when it starts. It writes nothing into the
 // ring when it ends: the clock of its end goes to the ring's header (layout.h), and from there, as
@@ -36,6 +41,7 @@ enum class RecordKind : uint8_t {
   kEvent,
   kBegin,
   kIdentity,
+  kMore,
   kUnknown,
 };
 
@@ -46,6 +52,8 @@ inline constexpr uint32_t kTagTop = 0x80000000u;
 inline constexpr uint32_t kTagTypeMask = kTagTop | 0x0000fc00u;
 inline constexpr uint32_t kTagBegin = kTagTop | 1u << 10;
 inline constexpr uint32_t kTagIdentity = kTagTop | 3u << 10;
+inline constexpr uint32_t kTagMore = kTagTop | 5u << 10;
+inline constexpr uint32_t kMostMore = 4;  // the highest index
 inline constexpr uint32_t kEventIdMask = 0x7fffffffu;
 
 // Kernels are numbered by the process that loads them. The number is packed around the type bits.
@@ -64,13 +72,17 @@ constexpr RecordKind KindOf(const Record& record) {
       return RecordKind::kBegin;
     case kTagIdentity:
       return RecordKind::kIdentity;
+    case kTagMore:
+      return record.tag > kTagMore && record.tag <= kTagMore + kMostMore ? RecordKind::kMore
+                                                                         : RecordKind::kUnknown;
     default:
       return RecordKind::kUnknown;
   }
 }
 
 constexpr bool HasClock(const Record& record) {
-  return KindOf(record) == RecordKind::kEvent || KindOf(record) == RecordKind::kBegin;
+  const RecordKind kind = KindOf(record);
+  return kind == RecordKind::kEvent || kind == RecordKind::kBegin || kind == RecordKind::kMore;
 }
 
 // Clocks wrap: right for moments less than 2^31 cycles apart.

@@ -36,6 +36,8 @@ Result<void> CopyObjects(const capture::Capture& facts, capture::Writer& writer)
   if (auto done = AppendRows(facts.kernels, writer); !done) return done;
   if (auto done = AppendRows(facts.filters, writer); !done) return done;
   if (auto done = AppendRows(facts.declarations, writer); !done) return done;
+  if (auto done = AppendRows(facts.attributes, writer); !done) return done;
+  if (auto done = AppendRows(facts.edges, writer); !done) return done;
   return AppendRows(facts.contexts, writer);
 }
 

@@ -73,7 +73,11 @@ class Alignment {
         clock_of_ring_(input.clock_of_ring),
         gpu_of_clock_(input.gpu_of_clock),
         ghz_of_clock_(input.ghz_of_clock),
-        model_(model) {}
+        model_(model) {
+    for (const Declaration& declaration : model.declarations) {
+      has_syncs_ |= declaration.kind == EventKind::kSync;
+    }
+  }
 
   void Run() {
     FindReference();
@@ -275,6 +279,7 @@ class Alignment {
       pairs.push_back({cycles, static_cast<int64_t>(reading.timer_ns - model_.origin_ns)});
     }
     PlaceByNeighbours(members);
+    if (has_syncs_) AddSyncs(members, frequency, pairs);
     const int64_t shift = ShiftAboveZero(members, pairs);
     for (uint32_t member : members) spans_[member].base_cycles += shift;
     for (ClockPair& pair : pairs) pair.cycles += shift;
@@ -285,6 +290,32 @@ class Alignment {
     model_.clocks[clock].outliers = implausible;
     model_.clocks[clock].wrap_gap = unwrapper.wrap_gap();
     return pairs;
+  }
+
+  // The pairs that warps took on the way: of the timer they have the low word, which the cycles
+  // since the pair before it complete.
+  void AddSyncs(std::span<const uint32_t> members, const SmFrequency& frequency,
+                std::vector<ClockPair>& pairs) const {
+    for (uint32_t member : members) {
+      const WarpSpan& span = spans_[member];
+      if (!span.has_begin || span.back_steps != 0 || !Plausible(span.begin_timer_ns)) continue;
+      uint64_t timer_ns = span.begin_timer_ns;
+      int64_t offset = 0;
+      for (uint32_t event = span.first_event; event < span.first_event + span.event_count;
+           ++event) {
+        const uint32_t declaration = model_.events.declaration[event];
+        if (model_.declarations[declaration].kind != EventKind::kSync) continue;
+        const auto at = static_cast<int64_t>(model_.events.cycles[event]);
+        const uint64_t expected =
+            timer_ns +
+            static_cast<uint64_t>(std::llround(static_cast<double>(at - offset) / frequency.ghz));
+        const auto low = static_cast<uint32_t>(model_.events.payload[event]);
+        timer_ns = expected + static_cast<uint64_t>(int64_t{
+                                  static_cast<int32_t>(low - static_cast<uint32_t>(expected))});
+        offset = at;
+        pairs.push_back({span.base_cycles + at, static_cast<int64_t>(timer_ns - model_.origin_ns)});
+      }
+    }
   }
 
   void Fit(uint32_t clock, std::span<const uint32_t> members, std::span<const ClockPair> pairs,
@@ -462,6 +493,7 @@ class Alignment {
   std::span<const uint32_t> gpu_of_clock_;
   std::span<const double> ghz_of_clock_;
   Model& model_;
+  bool has_syncs_ = false;  // some declaration is of kSync
   uint64_t reference_ns_ = 0;
   int64_t timer_step_ns_ = 1;
 };

@@ -41,6 +41,8 @@ struct Counters {
   uint64_t missing_identities = 0;  // begins that no identity follows
   uint64_t orphan_records = 0;      // events of which nothing says whose they are
   uint64_t tokens_again = 0;        // ends of tokens whose range had ended
+  uint64_t values_missing = 0;      // values of events whose record is not kept
+  uint64_t values_orphan = 0;       // records of values that no kept event has
   uint64_t flows_unmatched = 0;     // flows that came from nowhere, in complete launches
   uint64_t suspect_rings = 0;       // rings that contradict themselves
   uint64_t backward_clocks = 0;     // steps back of a ring's clock

@@ -5,6 +5,8 @@
 #include <map>
 #include <tuple>
 
+#include "capture/reader.h"
+
 namespace iket::trace {
 namespace {
 
@@ -28,6 +30,8 @@ EventKind KindOf(capture::EventKind kind) {
       return EventKind::kFlowOut;
     case capture::EventKind::kFlowIn:
       return EventKind::kFlowIn;
+    case capture::EventKind::kSync:
+      return EventKind::kSync;
   }
   return EventKind::kUnknown;  // a kind of a later version
 }
@@ -35,6 +39,8 @@ EventKind KindOf(capture::EventKind kind) {
 struct PayloadForm {
   PayloadType type;
   PayloadRule rule;
+
+  bool is_wide() const { return (rule.mask >> 32) != 0; }
 };
 
 PayloadForm FormOf(capture::PayloadType type) {
@@ -78,6 +84,67 @@ PayloadForm FormOf(capture::PayloadType type) {
   return {PayloadType::kU64, {kAll, 0, kAll}};  // a type of a later version: all bits, as they are
 }
 
+using Attributes = std::span<const capture::Attribute>;
+
+// What attributes say, to where it belongs. Those of a later version say nothing.
+void Annotate(Attributes attributes, StringInterner& strings, Declaration& row) {
+  for (const capture::Attribute& attribute : attributes) {
+    const auto text = [&] { return strings.Intern(attribute.text); };
+    switch (attribute.what) {
+      case capture::AttributeKind::kValueName:
+        row.payload_name = text();
+        break;
+      case capture::AttributeKind::kValue:
+        if (row.more.size() + 1 == ring::kMostValues) break;
+        row.more.push_back(
+            {text(), FormOf(static_cast<capture::PayloadType>(attribute.number)).type});
+        break;
+      case capture::AttributeKind::kCategory:
+        row.category = text();
+        break;
+      case capture::AttributeKind::kLane:
+        row.lane = text();
+        break;
+      case capture::AttributeKind::kGroup:
+        row.group = text();
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+// Words are given out in the order of the values; the end of a token has its token as word 1.
+std::vector<ValueRule> RulesOfMore(Attributes attributes, const PayloadForm& payload,
+                                   bool has_token) {
+  std::vector<ValueRule> rules;
+  uint8_t next = 0;
+  const auto take = [&] {
+    const uint8_t word = next++;
+    if (has_token && next == 1) ++next;
+    return word;
+  };
+  const auto add = [&](uint8_t index, const PayloadForm& form) {
+    ValueRule rule{.index = index, .is_wide = form.is_wide(), .rule = form.rule};
+    rule.low = take();
+    if (rule.is_wide) rule.high = take();
+    rules.push_back(rule);
+  };
+  if (payload.type != PayloadType::kNone) add(Values::kPayload, payload);
+  for (const capture::Attribute& attribute : attributes) {
+    if (attribute.what != capture::AttributeKind::kValue || rules.size() == ring::kMostValues) {
+      continue;
+    }
+    add(static_cast<uint8_t>(rules.size() - 1),
+        FormOf(static_cast<capture::PayloadType>(attribute.number)));
+  }
+  // The event's own record says all of a payload that fits into it.
+  if (!rules.empty() && rules.front().index == Values::kPayload && rules.front().high < 2) {
+    rules.erase(rules.begin());
+  }
+  return rules;
+}
+
 }  // namespace
 
 IdTable::IdTable(size_t capacity) {
@@ -93,13 +160,14 @@ void IdTable::Insert(uint32_t id, uint32_t row) {
   slots_[at] = {id, row};
 }
 
-Declarations::Declarations(std::span<const capture::Declaration> declared, StringInterner& strings,
-                           std::vector<Declaration>& rows)
+Declarations::Declarations(std::span<const capture::Declaration> declared, Attributes attributes,
+                           StringInterner& strings, std::vector<Declaration>& rows)
     : shared_(declared.size()) {
   rows.push_back({.kind = EventKind::kUnknown,
                   .payload = PayloadType::kU32,
                   .name = strings.Intern("(unknown id)")});
   rules_.push_back({});
+  more_.emplace_back();
 
   struct Difference {
     uint32_t image, id, row;
@@ -126,6 +194,10 @@ Declarations::Declarations(std::span<const capture::Declaration> declared, Strin
       rows.push_back(row);
       rules_.push_back(form.rule);
       rules_.back().has_token = row.kind == EventKind::kTokenEnd;
+      const Attributes said = capture::AttributesOf(attributes, one);
+      Annotate(said, strings, rows.back());
+      more_.push_back(RulesOfMore(said, form, rules_.back().has_token));
+      any_more_ |= !more_.back().empty();
     }
     const uint32_t shared = shared_.Find(row.id);
     if (shared == IdTable::kMissing) {

@@ -33,6 +33,16 @@ struct PayloadRule {
   }
 };
 
+// Where the values beside the payload stand among the words of a record and of those behind it:
+// word 0 and 1 are the event's own.
+struct ValueRule {
+  uint8_t index = 0;  // as Values::index; kPayload of the end of a token, which has no room for it
+  uint8_t low = 0;
+  uint8_t high = 0;  // word; of 64-bit values
+  bool is_wide = false;
+  PayloadRule rule;
+};
+
 // An id of 31 bits -> a row of Model::declarations.
 class IdTable {
  public:
@@ -61,8 +71,9 @@ class IdTable {
 class Declarations {
  public:
   // Makes `rows` (Model::declarations) from what the capture declares; row 0 is for unknown ids.
-  // `declared` is sorted by image, as capture::Capture has it.
-  Declarations(std::span<const capture::Declaration> declared, StringInterner& strings,
+  // Both are sorted by image, as capture::Capture has them.
+  Declarations(std::span<const capture::Declaration> declared,
+               std::span<const capture::Attribute> attributes, StringInterner& strings,
                std::vector<Declaration>& rows);
 
   // Looks ids up as one image sees them.
@@ -83,6 +94,9 @@ class Declarations {
   View OfImage(uint32_t image) const;
 
   const PayloadRule& Rule(uint32_t row) const { return rules_[row]; }
+  // What is in records behind that of the event; empty for most.
+  std::span<const ValueRule> MoreOf(uint32_t row) const { return more_[row]; }
+  bool any_more() const { return any_more_; }
 
  private:
   struct OwnTable {
@@ -92,6 +106,8 @@ class Declarations {
   IdTable shared_;
   std::vector<OwnTable> own_;  // by image
   std::vector<PayloadRule> rules_;
+  std::vector<std::vector<ValueRule>> more_;
+  bool any_more_ = false;
 };
 
 }  // namespace iket::trace

@@ -16,8 +16,10 @@ using Kind = capture::EventKind;
 using Payload = capture::PayloadType;
 
 struct Tables {
-  explicit Tables(const std::vector<Declaration>& declared)
-      : interner(strings), declarations(declared, interner, rows) {}
+  explicit Tables(const std::vector<Declaration>& declared) : Tables(declared, {}) {}
+  Tables(const std::vector<Declaration>& declared,
+         const std::vector<capture::Attribute>& attributes)
+      : interner(strings), declarations(declared, attributes, interner, rows) {}
 
   std::vector<std::string> strings = {""};
   StringInterner interner;

@@ -40,10 +40,11 @@ class Decoding {
 
   Result<Model> Run(std::vector<RingStream> streams, const Progress& progress) {
     StateFacts(facts_, strings_, model_);
-    const Declarations declarations(facts_.declarations, strings_, model_.declarations);
+    const Declarations declarations(facts_.declarations, facts_.attributes, strings_,
+                                    model_.declarations);
     if (Result<void> ready = PrepareRings(streams); !ready) return tl::unexpected(ready.error());
 
-    WarpScanner scanner(facts_, declarations, model_.events, model_.holes, spans_, model_.counters);
+    WarpScanner scanner(facts_, declarations, model_, spans_);
     for (uint32_t ring = 0; ring < streams.size(); ++ring) {
       model_.rings.suspect[ring] = scanner.Scan(streams[ring], ring) ? 1 : 0;
       if (progress) progress(kScanned * (ring + 1), 100 * streams.size());

@@ -29,6 +29,16 @@ void DropEvents(const std::vector<bool>& dropped, Model& model) {
   Compact(dropped, model.events.cycles);
   Compact(dropped, model.events.payload);
 
+  Values values;
+  for (size_t i = 0; i < model.values.size(); ++i) {
+    const uint32_t event = model.values.event[i];
+    if (dropped[event]) continue;
+    values.event.push_back(row[event]);
+    values.index.push_back(model.values.index[i]);
+    values.value.push_back(model.values.value[i]);
+  }
+  model.values = std::move(values);
+
   std::vector<uint32_t> holes;
   for (size_t warp = 0; warp < model.warps.size(); ++warp) {
     const uint32_t first = model.warps.first_event[warp];

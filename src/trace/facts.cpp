@@ -47,6 +47,13 @@ void StateFacts(const capture::Capture& facts, StringInterner& strings, Model& m
     model.command = strings.Intern(CommandLine(session.command_line));
     model.host = strings.Intern(session.host);
   }
+  for (const capture::DeclaredEdge& edge : facts.edges) {
+    model.edges.push_back({.dag = strings.Intern(edge.dag),
+                           .from = strings.Intern(edge.from),
+                           .to = strings.Intern(edge.to),
+                           .label = strings.Intern(edge.label),
+                           .via = strings.Intern(edge.via)});
+  }
   for (const capture::Device& from : facts.devices) {
     Device device;
     device.name = strings.Intern(from.name);

@@ -12,11 +12,13 @@
 // `counters`, and flagged on the row that it touches.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trace/counters.h"
@@ -39,6 +41,7 @@ enum class EventKind : uint8_t {
   kTokenEnd,    // closes the one of its name that its token names
   kFlowOut,     // a point from which something goes on, by name and payload
   kFlowIn,      // a point at which it has come
+  kSync,        // a point at which the warp read both clocks
   kUnknown,     // no declaration has this id; the event's payload is the id
 };
 
@@ -55,6 +58,8 @@ constexpr bool IsPoint(EventKind kind) { return !Opens(kind) && !Closes(kind); }
 // How the payload bits of an event read. 32-bit types stand in the low word, the high one is zero;
 // narrower integers of the capture are widened to 32 bits, pointers are kU64.
 enum class PayloadType : uint8_t { kNone, kU32, kS32, kF32, kU64, kS64, kF64 };
+
+constexpr bool IsWide(PayloadType type) { return type >= PayloadType::kU64; }
 
 // Where an SM sits; -1 unknown, never a guess.
 struct SmPlace {
@@ -85,11 +90,24 @@ struct Kernel {
   bool left_out = false;    // nothing was to be recorded for it
 };
 
+// One value of several that an event carries.
+struct Value {
+  StringId name = 0;
+  PayloadType type = PayloadType::kNone;
+};
+
 struct Declaration {
   uint32_t id = 0;  // the 31 bits that records carry
   EventKind kind = EventKind::kUnknown;
   PayloadType payload = PayloadType::kNone;
   StringId name = 0;
+  StringId payload_name = 0;  // what the payload is called; "" just that
+  std::vector<Value> more{};  // values beside the payload: see Model::values
+  StringId category = 0;
+  // A row of its own on the timeline: of the CTA (`group`: the warp speaks for several), or below
+  // the warp (`lane`), or both. Ranges nest within their row.
+  StringId group = 0;
+  StringId lane = 0;
   StringId file = 0;         // where it stands in the source; "" unknown
   uint32_t line = 0;         // 0 unknown
   uint32_t colour = kNoRow;  // 0x00RRGGBB; kNoRow: automatic
@@ -192,6 +210,22 @@ struct Events {
   size_t size() const { return warp.size(); }
 };
 
+// Values of events beside the payload, by event and index.
+struct Values {
+  std::vector<uint32_t> event;  // row of Model::events
+  std::vector<uint8_t> index;   // of Declaration::more; kPayload: the payload itself, again
+  std::vector<uint64_t> value;  // as Events::payload, by Value::type
+
+  static constexpr uint8_t kPayload = 0xff;
+
+  size_t size() const { return event.size(); }
+  // The rows of one event, as [first, last). An event may lack some.
+  std::pair<size_t, size_t> Of(uint32_t row) const {
+    const auto [first, last] = std::ranges::equal_range(event, row);
+    return {first - event.begin(), last - event.begin()};
+  }
+};
+
 // Flags of a range.
 enum RangeFlag : uint8_t {
   kRangeUnclosed = 1,  // no close kept: it was closed at its warp's last moment
@@ -235,6 +269,11 @@ struct Flows {
   size_t size() const { return from.size(); }
 };
 
+// What depends on what by design, by names of events.
+struct DeclaredEdge {
+  StringId dag = 0, from = 0, to = 0, label = 0, via = 0;
+};
+
 // What the program said on the host, iket::session::mark.
 struct HostMark {
   int64_t host_ns = 0;         // CLOCK_MONOTONIC
@@ -265,9 +304,11 @@ struct Model {
   std::vector<Launch> launches;  // by first_ns
   Warps warps;
   Events events;
+  Values values;
   Ranges ranges;
   Marks marks;
   Flows flows;
+  std::vector<DeclaredEdge> edges;
   // Events in front of which others of the same warp were overwritten, ascending. What is open on
   // one side of a hole says nothing of the other.
   std::vector<uint32_t> holes;

@@ -32,9 +32,10 @@ class OpenTokens {
     done_.clear();
   }
 
-  // The lowest depth that no open range of this name has. There are fewer than kMost.
-  uint16_t TakeDepth(StringId name) {
-    Depths& depths = taken_[name];
+  // The lowest depth that no open range of this key, a row and a name, has. There are fewer than
+  // kMost.
+  uint16_t TakeDepth(uint32_t key) {
+    Depths& depths = taken_[key];
     size_t word = 0;
     while (depths[word] == ~uint64_t{0}) ++word;
     const int bit = std::countr_one(depths[word]);
@@ -42,23 +43,23 @@ class OpenTokens {
     return static_cast<uint16_t>(64 * word + static_cast<size_t>(bit));
   }
 
-  void Open(StringId name, uint32_t token, uint32_t range, uint16_t depth) {
-    done_.erase(KeyOf(name, token));
-    open_.push_back({name, token, range, depth});
+  void Open(uint32_t key, uint32_t token, uint32_t range, uint16_t depth) {
+    done_.erase(KeyOf(key, token));
+    open_.push_back({key, token, range, depth});
   }
   // One more than are kept.
-  void Drop(StringId name, uint32_t token) { Remember(name, token); }
+  void Drop(uint32_t key, uint32_t token) { Remember(key, token); }
 
-  Closed Close(StringId name, uint32_t token) {
+  Closed Close(uint32_t key, uint32_t token) {
     for (size_t i = open_.size(); i-- > 0;) {
       const Token it = open_[i];
-      if (it.name != name || it.token != token) continue;
+      if (it.key != key || it.token != token) continue;
       open_.erase(open_.begin() + static_cast<ptrdiff_t>(i));
-      taken_[name][it.depth / 64] &= ~(uint64_t{1} << it.depth % 64);
-      Remember(name, token);
+      taken_[key][it.depth / 64] &= ~(uint64_t{1} << it.depth % 64);
+      Remember(key, token);
       return {it.range, true};
     }
-    return {kNoRow, done_.contains(KeyOf(name, token))};
+    return {kNoRow, done_.contains(KeyOf(key, token))};
   }
 
   // Closes all that are open.
@@ -70,7 +71,7 @@ class OpenTokens {
 
  private:
   struct Token {
-    StringId name;
+    uint32_t key;
     uint32_t token;
     uint32_t range;
     uint16_t depth;
@@ -78,10 +79,10 @@ class OpenTokens {
   using Depths = std::array<uint64_t, kMost / 64>;
   static constexpr size_t kRemembered = 4096;
 
-  static uint64_t KeyOf(StringId name, uint32_t token) { return uint64_t{name} << 32 | token; }
-  void Remember(StringId name, uint32_t token) {
+  static uint64_t KeyOf(uint32_t key, uint32_t token) { return uint64_t{key} << 32 | token; }
+  void Remember(uint32_t key, uint32_t token) {
     if (done_.size() == kRemembered) done_.clear();
-    done_.insert(KeyOf(name, token));
+    done_.insert(KeyOf(key, token));
   }
 
   std::vector<Token> open_;

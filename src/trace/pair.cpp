@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <bitset>
+#include <map>
 #include <span>
+#include <utility>
 
 #include "trace/drop_events.h"
 #include "trace/open_tokens.h"
@@ -14,10 +16,29 @@ namespace {
 class Pairing {
  public:
   explicit Pairing(Model& model) : model_(model) {
+    std::map<std::pair<StringId, StringId>, uint32_t> rows{{{0, 0}, 0}};
+    std::map<std::pair<uint32_t, StringId>, uint32_t> token_keys;
     for (const Declaration& declaration : model.declarations) {
-      meanings_.push_back({declaration.kind, declaration.name, declaration.left_out});
+      const auto key = std::pair(declaration.group, declaration.lane);
+      // Of more rows than anybody can look at, the rest is one.
+      const uint32_t count = std::min(static_cast<uint32_t>(rows.size()), kMaxRows - 1);
+      const uint32_t row = rows.try_emplace(key, count).first->second;
+      const uint32_t token = token_keys
+                                 .try_emplace(std::pair(row, declaration.name),
+                                              static_cast<uint32_t>(token_keys.size()))
+                                 .first->second;
+      // A pop does not say a row.
+      const bool is_push = declaration.kind == EventKind::kPush;
+      meanings_.push_back({.kind = declaration.kind,
+                           .hidden = declaration.left_out,
+                           .row = is_push ? 0 : row,
+                           .name = declaration.name,
+                           .token = token,
+                           .payload = declaration.payload});
       hides_ |= declaration.left_out;
     }
+    stacks_.resize(std::min<size_t>(rows.size(), kMaxRows));
+    stack_ = stacks_.data();
     if (hides_) hidden_.resize(model.events.cycles.size());
   }
 
@@ -41,10 +62,15 @@ class Pairing {
   }
 
  private:
+  static constexpr uint32_t kMaxRows = 256;
+
   struct Meaning {
     EventKind kind;
+    bool hidden;   // Declaration::left_out
+    uint32_t row;  // by group and lane; 0 neither
     StringId name;
-    bool hidden;  // Declaration::left_out
+    uint32_t token;  // by row and name
+    PayloadType payload;
   };
   struct Open {
     StringId name;
@@ -56,6 +82,16 @@ class Pairing {
   struct Closed {
     Open open;
     bool again;  // other lanes closed it once more
+  };
+
+  // What is open in one row of the warp.
+  struct Stack {
+    std::array<Open, kMaxDepth> open = {};
+    uint32_t depth = 0;
+    uint32_t shown = 0;                         // of those, that are not hidden
+    std::array<Closed, kMaxDepth> closed = {};  // each was open when the last range was opened
+    uint32_t closed_count = 0;
+    bool in_order = true;  // the i-th range of `open` that is shown has depth i
   };
 
   // Makes room for all ranges and marks at once.
@@ -105,10 +141,12 @@ class Pairing {
         if (meaning.kind == EventKind::kPush) OpenHidden();
         continue;
       }
+      stack_ = &stacks_[meaning.row];
       switch (meaning.kind) {
         case EventKind::kMark:
         case EventKind::kFlowOut:
         case EventKind::kFlowIn:
+        case EventKind::kSync:
         case EventKind::kUnknown:
           model_.marks.event[marks_++] = event;
           break;
@@ -132,14 +170,14 @@ class Pairing {
           });
           break;
         case EventKind::kTokenBegin:
-          OpenToken(warp, event, meaning.name);
+          OpenToken(warp, event, meaning.token);
           break;
         case EventKind::kTokenEnd:
-          CloseToken(event, meaning.name);
+          CloseToken(event, meaning);
           break;
       }
     }
-    model_.counters.unclosed_ranges += shown_ + tokens_.open();
+    model_.counters.unclosed_ranges += OpenNow();
     EndAll(model_.warps.end_cycles[warp], kRangeUnclosed);
   }
 
@@ -151,41 +189,49 @@ class Pairing {
 
   // Records are lost here: what is open may be closed among them, and what they opened is unknown.
   void Cut(uint64_t cycles) {
-    model_.counters.ranges_cut += shown_ + tokens_.open();
+    model_.counters.ranges_cut += OpenNow();
     EndAll(cycles, kRangeUnclosed | kRangeCut);
     overflow_.clear();
     lossy_ = true;
   }
 
+  size_t OpenNow() const {
+    size_t open = tokens_.open();
+    for (const Stack& stack : stacks_) open += stack.shown;
+    return open;
+  }
+
   void EndAll(uint64_t cycles, uint8_t flags) {
-    for (const Open& open : std::span(stack_).first(depth_)) {
-      if (open.range == kNoRow) continue;
-      model_.ranges.end_cycles[open.range] = cycles;
-      model_.ranges.end_event[open.range] = kNoRow;
-      model_.ranges.flags[open.range] |= flags;
-    }
-    tokens_.EndAll([&](uint32_t range) {
+    const auto end = [&](uint32_t range) {
       model_.ranges.end_cycles[range] = cycles;
       model_.ranges.end_event[range] = kNoRow;
       model_.ranges.flags[range] |= flags;
-    });
-    ForgetClosed();
-    depth_ = 0;
-    shown_ = 0;
-    in_order_ = true;
+    };
+    tokens_.EndAll(end);
+    for (Stack& stack : stacks_) {
+      stack_ = &stack;
+      for (const Open& open : std::span(stack.open).first(stack.depth)) {
+        if (open.range != kNoRow) end(open.range);
+      }
+      ForgetClosed();
+      stack.depth = 0;
+      stack.shown = 0;
+      stack.in_order = true;
+    }
   }
 
   void OpenRange(uint32_t warp, uint32_t event, StringId name, bool scoped) {
     ForgetClosed();
-    if (depth_ == kMaxDepth) {
+    if (stack_->depth == kMaxDepth) {
       ++model_.counters.depth_overflows;
       if (!scoped) overflow_.push_back(false);
       return;
     }
-    const uint16_t depth = in_order_ ? static_cast<uint16_t>(shown_) : LowestFreeDepth();
+    const uint16_t depth =
+        stack_->in_order ? static_cast<uint16_t>(stack_->shown) : LowestFreeDepth();
     const uint32_t range = AddRange(warp, event, depth, 0);
-    stack_[depth_++] = {name, range, depth, scoped};
-    ++shown_;
+    stack_->open[stack_->depth++] = {name, range, depth, scoped};
+    ++stack_->shown;
   }
 
   uint32_t AddRange(uint32_t warp, uint32_t event, uint16_t depth, uint8_t flags) {
@@ -202,21 +248,22 @@ class Pairing {
   }
 
   // The token is the begin's clock.
-  void OpenToken(uint32_t warp, uint32_t event, StringId name) {
+  void OpenToken(uint32_t warp, uint32_t event, uint32_t key) {
     const auto token = static_cast<uint32_t>(model_.events.cycles[event]);
     if (tokens_.open() == OpenTokens::kMost) {
       ++model_.counters.depth_overflows;
-      tokens_.Drop(name, token);
+      tokens_.Drop(key, token);
       return;
     }
-    const uint16_t depth = tokens_.TakeDepth(name);
-    tokens_.Open(name, token, AddRange(warp, event, depth, kRangeToken), depth);
+    const uint16_t depth = tokens_.TakeDepth(key);
+    tokens_.Open(key, token, AddRange(warp, event, depth, kRangeToken), depth);
   }
 
-  void CloseToken(uint32_t event, StringId name) {
+  void CloseToken(uint32_t event, const Meaning& meaning) {
     const auto token = static_cast<uint32_t>(model_.events.payload[event] >> 32);
     model_.events.payload[event] &= 0xffffffffu;
-    const OpenTokens::Closed closed = tokens_.Close(name, token);
+    if (IsWide(meaning.payload)) TakeWidePayload(event);
+    const OpenTokens::Closed closed = tokens_.Close(meaning.token, token);
     if (closed.range != kNoRow) {
       model_.ranges.end_cycles[closed.range] = model_.events.cycles[event];
       model_.ranges.end_event[closed.range] = event;
@@ -228,50 +275,61 @@ class Pairing {
     }
   }
 
+  // Where its token had the place of the high word, the whole is among the values.
+  void TakeWidePayload(uint32_t event) {
+    const auto [first, last] = model_.values.Of(event);
+    for (size_t i = first; i < last; ++i) {
+      if (model_.values.index[i] == Values::kPayload) {
+        model_.events.payload[event] = model_.values.value[i];
+      }
+    }
+  }
+
   // A push that is not shown. Its pop has no name, so it has to be waited for.
   void OpenHidden() {
-    if (depth_ == kMaxDepth) {
+    if (stack_->depth == kMaxDepth) {
       overflow_.push_back(true);
     } else {
-      stack_[depth_++] = {0, kNoRow, 0, false};
+      stack_->open[stack_->depth++] = {0, kNoRow, 0, false};
     }
   }
 
   template <typename Matches>
   void CloseRange(uint32_t event, Matches&& matches) {
-    uint32_t at = depth_;
-    while (at > 0 && !matches(stack_[at - 1])) --at;
+    uint32_t at = stack_->depth;
+    while (at > 0 && !matches(stack_->open[at - 1])) --at;
     if (at == 0) {
       if (CloseAgain(event, matches)) return;
       model_.unmatched_ends.push_back(event);
       ++(lossy_ ? model_.counters.unmatched_ends_lossy : model_.counters.unmatched_ends);
       return;
     }
-    const uint32_t range = stack_[at - 1].range;
+    const uint32_t range = stack_->open[at - 1].range;
     if (range == kNoRow) {
       hidden_[event] = true;
-      std::copy(stack_.begin() + at, stack_.begin() + depth_, stack_.begin() + at - 1);
-      --depth_;
+      std::copy(stack_->open.begin() + at, stack_->open.begin() + stack_->depth,
+                stack_->open.begin() + at - 1);
+      --stack_->depth;
       return;
     }
-    closed_[closed_count_++] = {stack_[at - 1], false};
+    stack_->closed[stack_->closed_count++] = {stack_->open[at - 1], false};
     model_.ranges.end_cycles[range] = model_.events.cycles[event];
     model_.ranges.end_event[range] = event;
     bool crossed = false;
-    for (uint32_t above = at; above < depth_; ++above) {
-      if (stack_[above].range != kNoRow) {
-        model_.ranges.flags[stack_[above].range] |= kRangeCrossed;
+    for (uint32_t above = at; above < stack_->depth; ++above) {
+      if (stack_->open[above].range != kNoRow) {
+        model_.ranges.flags[stack_->open[above].range] |= kRangeCrossed;
         crossed = true;
       }
-      stack_[above - 1] = stack_[above];
+      stack_->open[above - 1] = stack_->open[above];
     }
     if (crossed) {
       ++model_.counters.crossed_closes;
       model_.ranges.flags[range] |= kRangeCrossed;
-      in_order_ = false;
+      stack_->in_order = false;
     }
-    --depth_;
-    if (--shown_ == 0) in_order_ = true;
+    --stack_->depth;
+    if (--stack_->shown == 0) stack_->in_order = true;
   }
 
   // Lanes that leave a scope at different times, as at a return on one side of a branch, each end
@@ -280,8 +338,8 @@ class Pairing {
   template <typename Matches>
   bool CloseAgain(uint32_t event, Matches&& matches) {
     if (lossy_) return false;
-    for (uint32_t at = closed_count_; at-- > 0;) {
-      Closed& closed = closed_[at];
+    for (uint32_t at = stack_->closed_count; at-- > 0;) {
+      Closed& closed = stack_->closed[at];
       if (!closed.open.scoped || !matches(closed.open)) continue;
       closed.again = true;
       model_.ranges.end_cycles[closed.open.range] = model_.events.cycles[event];
@@ -296,23 +354,23 @@ class Pairing {
   // it does not lie inside of that any more.
   void ForgetClosed() {
     Ranges& ranges = model_.ranges;
-    for (uint32_t i = 0; i < closed_count_; ++i) {
-      if (!closed_[i].again) continue;
-      const uint32_t inner = closed_[i].open.range;
-      for (uint32_t j = i + 1; j < closed_count_; ++j) {
-        const uint32_t outer = closed_[j].open.range;
+    for (uint32_t i = 0; i < stack_->closed_count; ++i) {
+      if (!stack_->closed[i].again) continue;
+      const uint32_t inner = stack_->closed[i].open.range;
+      for (uint32_t j = i + 1; j < stack_->closed_count; ++j) {
+        const uint32_t outer = stack_->closed[j].open.range;
         if (ranges.end_cycles[outer] >= ranges.end_cycles[inner]) continue;
         ranges.flags[inner] |= kRangeCrossed;
         ranges.flags[outer] |= kRangeCrossed;
       }
     }
-    closed_count_ = 0;
+    stack_->closed_count = 0;
   }
 
   // Ranges of a divergent warp keep their depths when one below them closes.
   uint16_t LowestFreeDepth() const {
     std::bitset<kMaxDepth> taken;
-    for (const Open& open : std::span(stack_).first(depth_)) {
+    for (const Open& open : std::span(stack_->open).first(stack_->depth)) {
       if (open.range != kNoRow) taken.set(open.depth);
     }
     uint16_t depth = 0;
@@ -322,14 +380,10 @@ class Pairing {
 
   Model& model_;
   std::vector<Meaning> meanings_;
-  bool hides_ = false;        // some declaration is left out
-  std::vector<bool> hidden_;  // by event
-  std::array<Open, kMaxDepth> stack_ = {};
-  uint32_t depth_ = 0;
-  uint32_t shown_ = 0;                         // of those, that are not hidden
-  std::array<Closed, kMaxDepth> closed_ = {};  // each was open when the last range was opened
-  uint32_t closed_count_ = 0;
-  bool in_order_ = true;  // the i-th range of stack_ that is shown has depth i
+  bool hides_ = false;         // some declaration is left out
+  std::vector<bool> hidden_;   // by event
+  std::vector<Stack> stacks_;  // by row; pushes are of row 0
+  Stack* stack_ = nullptr;     // that of the event
   OpenTokens tokens_;
   std::vector<bool> overflow_;  // pushes left out and not popped yet: true if not to be shown
   bool lossy_ = false;          // the begin of what is closed may have been overwritten

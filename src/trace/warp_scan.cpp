@@ -1,6 +1,7 @@
 #include "trace/warp_scan.h"
 
 #include <algorithm>
+#include <array>
 
 namespace iket::trace {
 namespace {
@@ -18,14 +19,14 @@ const Record* Next(std::span<const Record> records, size_t at, RecordKind kind) 
 }  // namespace
 
 WarpScanner::WarpScanner(const capture::Capture& facts, const Declarations& declarations,
-                         Events& events, std::vector<uint32_t>& holes, std::vector<WarpSpan>& spans,
-                         Counters& counters)
+                         Model& model, std::vector<WarpSpan>& spans)
     : facts_(facts),
       declarations_(declarations),
-      events_(events),
-      holes_(holes),
+      events_(model.events),
+      values_(model.values),
+      holes_(model.holes),
       spans_(spans),
-      counters_(counters) {}
+      counters_(model.counters) {}
 
 bool WarpScanner::Scan(const RingStream& stream, uint32_t ring_row) {
   ring_row_ = ring_row;
@@ -80,6 +81,11 @@ void WarpScanner::ScanStretch(std::span<const Record> records) {
       payloads_[pending_] = static_cast<uint64_t>(record.high) << 32 | record.low;
       ++pending_;
       ++i;
+    } else if (KindOf(record) == RecordKind::kMore) {
+      // Behind a loss its event is lost; what follows it is still the first.
+      OnMore(record);
+      ++i;
+      continue;
     } else {
       i = OnRecord(records, i);
     }
@@ -117,11 +123,28 @@ size_t WarpScanner::OnRecord(std::span<const Record> records, size_t at) {
       }
       return at + 1;
     case RecordKind::kEvent:
+    case RecordKind::kMore:
     case RecordKind::kUnknown:
       break;
   }
   ++counters_.unknown_records;
   return at + 1;
+}
+
+// Its event is the one with its clock, and in front of it: the last, unless lane groups write in
+// turns.
+void WarpScanner::OnMore(const Record& record) {
+  constexpr size_t kLookedBack = 32;  // as many as a warp has lanes
+  for (size_t back = 1; back <= std::min(pending_, kLookedBack); ++back) {
+    const size_t event = pending_ - back;
+    const auto clock =
+        clock_ - static_cast<uint32_t>(static_cast<uint64_t>(offset_) - offsets_[event]);
+    if (clock != record.clock) continue;
+    parts_.push_back(
+        {event, static_cast<uint8_t>(record.tag - ring::kTagMore), record.low, record.high});
+    return;
+  }
+  ++counters_.values_orphan;
 }
 
 size_t WarpScanner::OnBegin(std::span<const Record> records, size_t at) {
@@ -216,14 +239,19 @@ void WarpScanner::AppendEvents() {
       span_.kernel_number == kNoRow ? nullptr : facts_.FindKernel(span_.kernel_number);
   const Declarations::View view = declarations_.OfImage(kernel == nullptr ? kNoRow : kernel->image);
   uint64_t unknown = 0;
+  const bool has_values = declarations_.any_more() || !parts_.empty();
+  std::span<const Part> parts = parts_;
+  std::ranges::stable_sort(parts_, {}, [](const Part& part) { return part.event; });
   for (size_t i = 0; i < pending_; ++i) {
     const uint32_t id = ids_[i];
     const uint32_t row = view.Find(id);
     const bool known = row != IdTable::kMissing;
     unknown += known ? 0 : 1;
     ids_[i] = row;
+    if (has_values) parts = AppendValues(i, parts);
     payloads_[i] = known ? declarations_.Rule(row).Apply(payloads_[i]) : id;
   }
+  parts_.clear();
   counters_.unknown_ids += unknown;
   counters_.warps_holed += pending_holes_.empty() ? 0 : 1;
   for (const size_t hole : pending_holes_) {
@@ -236,6 +264,40 @@ void WarpScanner::AppendEvents() {
   events_.cycles.insert(events_.cycles.end(), offsets_.begin(), offsets_.begin() + count);
   events_.payload.insert(events_.payload.end(), payloads_.begin(), payloads_.begin() + count);
   pending_ = 0;
+}
+
+// Takes its parts from the front of `parts` and returns the rest. The row of its declaration is in
+// ids_, the words of its record still as they were in payloads_.
+std::span<const WarpScanner::Part> WarpScanner::AppendValues(size_t event,
+                                                             std::span<const Part> parts) {
+  size_t count = 0;
+  while (count < parts.size() && parts[count].event == event) ++count;
+  const std::span<const ValueRule> rules = declarations_.MoreOf(ids_[event]);
+  if (rules.empty()) {
+    counters_.values_orphan += count;
+    return parts.subspan(count);
+  }
+  constexpr size_t kWords = 2 + 2 * ring::kMostMore;
+  std::array<uint32_t, kWords> words{static_cast<uint32_t>(payloads_[event]),
+                                     static_cast<uint32_t>(payloads_[event] >> 32)};
+  std::array<bool, kWords> known{true, true};
+  for (const Part& part : parts.first(count)) {
+    const size_t at = 2 * size_t{part.index};
+    words[at] = part.low;
+    words[at + 1] = part.high;
+    known[at] = known[at + 1] = true;
+  }
+  for (const ValueRule& rule : rules) {
+    if (!known[rule.low] || !known[rule.high]) {
+      ++counters_.values_missing;
+      continue;
+    }
+    const uint64_t high = rule.is_wide ? words[rule.high] : 0;
+    values_.event.push_back(span_.first_event + static_cast<uint32_t>(event));
+    values_.index.push_back(rule.index);
+    values_.value.push_back(rule.rule.Apply(high << 32 | words[rule.low]));
+  }
+  return parts.subspan(count);
 }
 
 }  // namespace iket::trace

@@ -66,14 +66,22 @@ struct WarpSpan {
 
 class WarpScanner {
  public:
-  // All must outlive the scanner; `events` without its column `warp`, which is filled later.
-  WarpScanner(const capture::Capture& facts, const Declarations& declarations, Events& events,
-              std::vector<uint32_t>& holes, std::vector<WarpSpan>& spans, Counters& counters);
+  // All must outlive the scanner. It fills the model's events (without the column `warp`), values,
+  // holes and counters.
+  WarpScanner(const capture::Capture& facts, const Declarations& declarations, Model& model,
+              std::vector<WarpSpan>& spans);
 
   // Appends the warps of one ring, oldest first. True if the ring contradicts itself.
   bool Scan(const RingStream& stream, uint32_t ring_row);
 
  private:
+  // A record behind that of an event with several values.
+  struct Part {
+    size_t event;
+    uint8_t index;  // 1 and more
+    uint32_t low, high;
+  };
+
   void PassLoss(const Stretch& behind);
   void ScanStretch(std::span<const ring::Record> records);
   size_t OnRecord(std::span<const ring::Record> records, size_t at);
@@ -81,6 +89,8 @@ class WarpScanner {
   void Open(uint32_t clock);
   void Close();
   void AppendEvents();
+  void OnMore(const ring::Record& record);
+  std::span<const Part> AppendValues(size_t event, std::span<const Part> parts);
   void Advance(uint32_t clock);
   void SetEnd(uint32_t clock);
   void Finish(const RingStream& stream);
@@ -88,6 +98,7 @@ class WarpScanner {
   const capture::Capture& facts_;
   const Declarations& declarations_;
   Events& events_;
+  Values& values_;
   std::vector<uint32_t>& holes_;  // Model::holes
   std::vector<WarpSpan>& spans_;
   Counters& counters_;
@@ -111,6 +122,7 @@ class WarpScanner {
   std::vector<uint64_t> offsets_;
   std::vector<uint64_t> payloads_;
   std::vector<size_t> pending_holes_;  // as Model::holes
+  std::vector<Part> parts_;            // of those events
 };
 
 }  // namespace iket::trace

@@ -11,6 +11,11 @@ using namespace iket::literals;
 #define FORM(cpp20, cpp17) cpp17
 #endif
 #define BOTH(...) __VA_ARGS__  // keeps commas together
+// What C++17 needs in front.
+#define NAMES                                                                           \
+  FORM(, BOTH(IKET_NAME(three, "k", i, n, x); IKET_NAME(four, "k", a, b, c, d);         \
+              IKET_NAME(mma, "mma"); IKET_NAME(wgmma, "wgmma"); IKET_NAME(load, "load"); \
+              IKET_NAME(producer, "producer"); IKET_NAME(smem, "smem[s]");))
 
 enum class Phase : short { kLoad, kStore };
 
@@ -52,6 +57,28 @@ KERNEL(Level, FORM(BOTH(iket::mark(iket::level<1>("k"_ev), i);), BOTH(IKET_MARK_
 KERNEL(RangeLevel, FORM(BOTH(iket::range r{iket::level<2>("mma"_ev), i};), BOTH(IKET_RANGE_AT(2, "mma", i);)), )
 KERNEL(Flow, FORM(BOTH(iket::flow_out("full"_ev, i);), BOTH(IKET_FLOW_OUT("full", i);)),
        FORM(BOTH(iket::flow_in("full"_ev, i);), BOTH(IKET_FLOW_IN("full", i);)))
+KERNEL(MarkTwo, FORM(BOTH(iket::mark("k"_ev("i"_ev, "n"_ev), i, n);), BOTH(IKET_MARK("k", i, n);)), )
+KERNEL(MarkThree, NAMES FORM(BOTH(iket::mark("k"_ev("i"_ev, "n"_ev, "x"_ev), i, 1LL * n, in[i]);),
+                             BOTH(iket::mark(three, i, 1LL * n, in[i]);)), )
+KERNEL(MarkFour, NAMES FORM(BOTH(iket::mark("k"_ev("a"_ev, "b"_ev, "c"_ev, "d"_ev), i, n, in[i], 2 * i);),
+                            BOTH(iket::mark(four, i, n, in[i], 2 * i);)), )
+KERNEL(MarkFourLong, NAMES FORM(BOTH(iket::mark("k"_ev("a"_ev, "b"_ev, "c"_ev, "d"_ev), 1LL * i, 2.0 * in[i], &out[i], 1ull * n);),
+                                BOTH(iket::mark(four, 1LL * i, 2.0 * in[i], &out[i], 1ull * n);)), )
+KERNEL(RangeTwo, FORM(BOTH(iket::range r{"mma"_ev("i"_ev, "n"_ev), i, n};), BOTH(IKET_RANGE("mma", i, n);)), )
+KERNEL(TokenLong, FORM(BOTH(auto t = iket::start("tile"_ev, 1LL * i);),
+                       BOTH(IKET_TOKEN(t, "tile", long long); IKET_START(t, 1LL * i);)),
+       FORM(BOTH(iket::end(t, 1LL * n);), BOTH(IKET_END(t, 1LL * n);)))
+KERNEL(TokenFour, NAMES FORM(BOTH(auto t = iket::start("k"_ev("a"_ev, "b"_ev, "c"_ev, "d"_ev), 1LL * i, 2.0, 3LL, n);),
+                             BOTH(auto t = iket::start(four, 1LL * i, 2.0, 3LL, n);)),
+       FORM(BOTH(iket::end(t, 1LL * n, in[i] * 2.0, 5LL, i);), BOTH(iket::end(t, 1LL * n, in[i] * 2.0, 5LL, i);)))
+KERNEL(Lane, NAMES FORM(BOTH(iket::range r{"mma"_ev | iket::lane("wgmma"_ev) | iket::colour<0x4477aa>(), i};),
+                        BOTH(iket::range r{mma | iket::lane(wgmma) | iket::colour<0x4477aa>(), i};)), )
+KERNEL(Group, NAMES FORM(BOTH(const iket::group g{"producer"_ev, i == 0}; iket::range_if r{g, "load"_ev, i}; iket::mark(g, "mma"_ev);),
+                         BOTH(const iket::group g{producer, i == 0}; iket::range_if r{g, load, i}; iket::mark(g, mma);)), )
+KERNEL(EachLane, NAMES FORM(BOTH(iket::mark_each_lane("mma"_ev, i);), BOTH(iket::mark_each_lane(mma, i);)), )
+KERNEL(Sync, FORM(iket::sync();, iket::sync();), )
+KERNEL(Dag, NAMES FORM(BOTH(iket::dag("producer"_ev).edge("load"_ev, "mma"_ev, iket::label("smem[s]"_ev), iket::via("wgmma"_ev));),
+                       BOTH(iket::dag(producer).edge(load, mma, iket::label(smem), iket::via(wgmma));)), )
 // clang-format on
 
 // A token that crosses iterations, and is closed at one of two places.

@@ -36,12 +36,9 @@ uint64_t Ns(const trace::Model& model, double ns) {
   return model.origin_ns + static_cast<uint64_t>(static_cast<int64_t>(ns));
 }
 
-void WritePayload(JsonWriter& json, const char* key, const trace::Model& model, uint32_t event) {
-  const trace::Declaration& declaration = model.declarations[model.events.declaration[event]];
-  const uint64_t payload = model.events.payload[event];
+void WriteValue(JsonWriter& json, const char* key, trace::PayloadType type, uint64_t payload) {
   const auto low = static_cast<uint32_t>(payload);
-  if (declaration.kind == trace::EventKind::kUnknown) return json.Member(key, payload);
-  switch (declaration.payload) {
+  switch (type) {
     case trace::PayloadType::kNone:
       return json.Member(key, nullptr);
     case trace::PayloadType::kU32:
@@ -57,6 +54,29 @@ void WritePayload(JsonWriter& json, const char* key, const trace::Model& model, 
     case trace::PayloadType::kF64:
       return json.Member(key, std::bit_cast<double>(payload));
   }
+}
+
+// The payload, and what else the event carries as [name, value], in the order of declaration.
+void WritePayload(JsonWriter& json, const char* key, const trace::Model& model, uint32_t event) {
+  const trace::Declaration& declaration = model.declarations[model.events.declaration[event]];
+  const bool unknown = declaration.kind == trace::EventKind::kUnknown;
+  WriteValue(json, key, unknown ? trace::PayloadType::kU64 : declaration.payload,
+             model.events.payload[event]);
+  json.Member(std::string(key) + "_name", model.String(declaration.payload_name));
+  auto array = json.Array(std::string(key) + "_more");
+  for (size_t i = 0; i < model.values.size(); ++i) {
+    if (model.values.event[i] != event) continue;
+    const trace::Value& value = declaration.more[model.values.index[i]];
+    auto object = json.Object();
+    json.Member("index", model.values.index[i]);
+    json.Member("name", model.String(value.name));
+    WriteValue(json, "value", value.type, model.values.value[i]);
+  }
+}
+
+void WriteRow(JsonWriter& json, const trace::Model& model, const trace::Declaration& declaration) {
+  json.Member("group", model.String(declaration.group));
+  json.Member("lane", model.String(declaration.lane));
 }
 
 void WriteWarp(JsonWriter& json, const trace::Model& model, uint32_t warp) {
@@ -101,6 +121,7 @@ void WriteRange(JsonWriter& json, const trace::Model& model, uint32_t range) {
   json.Member("token", (ranges.flags[range] & trace::kRangeToken) != 0);
   json.Member("unclosed", ranges.end_event[range] == trace::kNoRow);
   WriteSource(json, model, model.declarations[ranges.declaration[range]]);
+  WriteRow(json, model, model.declarations[ranges.declaration[range]]);
   WritePayload(json, "payload", model, ranges.begin_event[range]);
   if (ranges.end_event[range] != trace::kNoRow) {
     WritePayload(json, "end_payload", model, ranges.end_event[range]);
@@ -118,6 +139,7 @@ void WriteInstant(JsonWriter& json, const trace::Model& model, uint32_t event, b
   json.Member("unmatched", unmatched);
   json.Member("ns", Ns(model, model.NsOfWarp(warp, model.events.cycles[event])));
   WriteSource(json, model, declaration);
+  WriteRow(json, model, declaration);
   WritePayload(json, "payload", model, event);
 }
 

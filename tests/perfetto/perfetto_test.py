@@ -73,6 +73,37 @@ class Expected:
             return (*path, f"warp ? (slot {warp['slot']})")
         return (*path, f"warp {warp['index']}")
 
+    def row(self, event, child):
+        """The path of a track of a warp, or of its lane or group."""
+        path = self.path(event["warp"])
+        own = [event["lane"]] if event["lane"] else []
+        if event["group"]:
+            own.insert(0, f"{event['group']} ({path[-1]})")
+            path = path[:-1]
+        if own:
+            child = ": ".join(own + ([child] if child not in ("StackedRanges", "Marker") else []))
+        return (*path, child)
+
+    def values(self, event, key="payload"):
+        """Arguments of a payload and of what else there is; what is taken gets a number."""
+        if event.get(key) is None:
+            return {}
+        end = "end_" if key == "end_payload" else ""
+        named = [(0, event[key + "_name"], event[key])]
+        named += [(more["index"] + 1, more["name"], more["value"]) for more in event[key + "_more"]]
+        args = {}
+        for index, name, value in named:
+            taken = {"payload", "end_payload", "cycles", "cta", "warp", "sm", "slot", "state", "unclosed"}
+            # Others of the event are in front of it whether their records are kept or not.
+            taken |= {"m"} if event["name"] == "many" and index == 2 else set()
+            if not name:
+                args[key] = value
+            elif name in taken or name.startswith("end_"):
+                args[f"{end}{index + 1}: {name}"] = value
+            else:
+                args[end + name] = value
+        return args
+
     def slices(self):
         for row, warp in enumerate(self.model["warps"]):
             args = {"sm": warp["sm"], "slot": warp["slot"], "cycles": warp["cycles"]}
@@ -85,16 +116,12 @@ class Expected:
             child = f"Crossed {r['depth']}" if r["crossed"] else "StackedRanges"
             if r["token"]:
                 child = f"{r['name']} ({r['depth'] + 1})" if r["depth"] else r["name"]
-            args = {}
-            if r["payload"] is not None:
-                args["payload"] = r["payload"]
-            if r.get("end_payload") is not None:
-                args["end_payload"] = r["end_payload"]
+            args = self.values(r) | self.values(r, "end_payload")
             if r["unclosed"]:
                 args["unclosed"] = True
             if r["source"]:
                 args["source"] = r["source"]
-            yield (*self.path(r["warp"]), child), r["name"], r["begin"], r["end"], frozen(args)
+            yield self.row(r, child), r["name"], r["begin"], r["end"], frozen(args)
 
     def instants(self):
         for mark in self.model["instants"]:
@@ -103,10 +130,10 @@ class Expected:
                 name = f"unmatched end of {name}" if name else "unmatched pop"
             elif mark["unknown"]:
                 name = "unknown event"
-            args = {} if mark["payload"] is None else {"payload": mark["payload"]}
+            args = self.values(mark)
             if mark["source"]:
                 args["source"] = mark["source"]
-            yield (*self.path(mark["warp"]), "Marker"), name, mark["ns"], frozen(args)
+            yield self.row(mark, "Marker"), name, mark["ns"], frozen(args)
 
 
 def counts(model, trace):

@@ -67,6 +67,7 @@ class _Sequence:
         self.names = {}
         self.arguments = {}
         self.queues = {}
+        self.categories = {}
         self.contexts = {}
         self.places = {}
         self.clock_id = None
@@ -183,6 +184,7 @@ class Replay:
             (data.event_names, sequence.names),
             (data.debug_annotation_names, sequence.arguments),
             (data.gpu_specifications, sequence.queues),
+            (data.event_categories, sequence.categories),
         ):
             for entry in entries:
                 if entry.iid == 0 or entry.iid in table:

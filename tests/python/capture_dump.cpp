@@ -180,6 +180,19 @@ std::string Write(const Declaration& row) {
       .FIELD(left_out)
       .End();
 }
+std::string Write(const Attribute& row) {
+  return Object()
+      .FIELD(image)
+      .FIELD(event)
+      .FIELD(position)
+      .FIELD(what)
+      .FIELD(number)
+      .FIELD(text)
+      .End();
+}
+std::string Write(const DeclaredEdge& row) {
+  return Object().FIELD(image).FIELD(dag).FIELD(from).FIELD(to).FIELD(label).FIELD(via).End();
+}
 std::string Write(const KernelFilter& row) {
   return Object()
       .FIELD(kernel)
@@ -310,6 +323,8 @@ std::string Dump(const Reader& reader) {
       .Put("kernels", list(capture.kernels))
       .Put("filters", list(capture.filters))
       .Put("declarations", list(capture.declarations))
+      .Put("attributes", list(capture.attributes))
+      .Put("edges", list(capture.edges))
       .Put("contexts", list(capture.contexts))
       .Put("launches", list(capture.launches))
       .Put("graph_nodes", list(capture.graph_nodes))

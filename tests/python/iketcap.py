@@ -80,6 +80,8 @@ class Capture:
     kernels: list
     filters: list
     declarations: list
+    attributes: list
+    edges: list
     contexts: list
     launches: list
     graph_nodes: list
@@ -375,6 +377,20 @@ def declarations(raw, strings):
             "line": line, "left_out": bool(flags & 1)}
 
 
+def attributes(raw, strings):
+    for image, event, position, what, number, text in Table(raw, 16, 24).rows("<IIIBB2xI4x"):
+        yield (image, event, position), {
+            "image": image, "event": event, "position": position, "what": what,
+            "number": number, "text": strings.text(text)}
+
+
+def edges(raw, strings):
+    for image, *names in Table(raw, 16, 32).rows("<6I8x"):
+        texts = [strings.raw(name) for name in names]
+        yield (image, *texts), {"image": image, **{
+            field: _text(text) for field, text in zip(("dag", "from", "to", "label", "via"), texts)}}
+
+
 def contexts(raw, strings):
     del strings
     for index, device, ring, slots, sms, memory, flags, words in Table(raw, 16, 48).rows(
@@ -451,7 +467,7 @@ def ring_block(raw):
 
 
 FACTS = {"SESS": sessions, "DEVC": devices, "IMAG": images, "KERN": kernels, "SLCT": filters,
-         "DECL": declarations, "CTXT": contexts, "LNCH": launches, "GRPH": graph_nodes, "GLCH": graph_launches,
+         "DECL": declarations, "ATTR": attributes, "EDGE": edges, "CTXT": contexts, "LNCH": launches, "GRPH": graph_nodes, "GLCH": graph_launches,
          "LOSS": counters, "NOTE": notes}
 
 
@@ -494,7 +510,7 @@ def read(data):
         return [row for _, row in found[kind]]
 
     return Capture(latest("SESS"), latest("DEVC"), latest("IMAG"), latest("KERN"), latest("SLCT"),
-                   latest("DECL"), latest("CTXT"), every("LNCH"), every("GRPH"), every("GLCH"), latest("LOSS"),
+                   latest("DECL"), latest("ATTR"), latest("EDGE"), latest("CTXT"), every("LNCH"), every("GRPH"), every("GLCH"), latest("LOSS"),
                    every("NOTE"), rings, damage)
 
 

@@ -113,7 +113,7 @@ class Witness(unittest.TestCase):
 
     def test_contents(self):
         capture = iketcap.read((DATA / "raw.iketcap").read_bytes())
-        self.assertEqual(capture.damage, iketcap.Damage(chunks_whole=22, cut=False))
+        self.assertEqual(capture.damage, iketcap.Damage(chunks_whole=26, cut=False))
         self.assertEqual(capture.sessions[0]["command_line"],
                          ["./app", "--size", "4096", "", "naïve"])
         self.assertEqual(capture.devices[0]["uuid"], "0102030405060708090a0b0c0d0e0f10")
