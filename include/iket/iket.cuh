@@ -33,8 +33,8 @@
 // nvcc writes such literals unescaped into the host's code. IKET_MARK("say \"hi\"") works.
 //
 // One file without any #include, so that it can be vendored alone and compiled by NVRTC. sm_80 and
-// later, nvcc 12.5 or NVRTC 12.5 and later; C++20 for the literals, C++17 for the macros at the
-// end. The machine-level contract is docs/placeholder.md.
+// later; nvcc 12.5 or NVRTC 12.5 and later, or Clang 19; C++20 for the literals, C++17 for the
+// macros at the end. The machine-level contract is docs/placeholder.md.
 #pragma once
 
 #define IKET_VERSION 100  // major * 10000 + minor * 100 + patch
@@ -49,9 +49,6 @@
 #define IKET_DETAIL_FUNCTION inline
 #endif
 
-#if defined(IKET_ENABLE) && defined(__clang__) && defined(__CUDA__)
-#error "iket: marks need nvcc or NVRTC: Clang has no asm constraint \"C\""
-#endif
 #if defined(IKET_ENABLE) && defined(__CUDACC_VER_MAJOR__)
 #if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ < 1205
 #error "iket: marks need CUDA 12.5 or later (asm constraint \"C\")"
@@ -274,6 +271,14 @@ struct annotated_name<Name, attribute<about::group, 0, Text>> : Name {
 };
 template <typename Group, typename Name>
 using grouped_name = annotated_name<Name, attribute<about::group, 0, Group>>;
+template <typename Group, typename Name>
+struct name_in {
+  using type = grouped_name<Group, Name>;
+};
+template <typename Name>
+struct name_in<no_name, Name> {  // of no group
+  using type = Name;
+};
 // Whether it has a row of its own on the timeline.
 template <typename T, typename = void>
 struct is_apart {
@@ -460,6 +465,35 @@ struct make_indices<1> {
   using type = indices<0>;
 };
 
+#if defined(__clang__) && defined(__CUDA__)
+// Clang has no asm constraint for a text. There the declaration is a variable, which is in the code
+// because the asm's operand, a number that nobody reads, names it. Its symbol is spelled from its
+// words: the same event has one in all translation units, of which linkers keep one, and no two
+// events share one. Not const: Clang would take constant memory for it, of which there are 64 KiB.
+template <unsigned long long... Word>
+struct iket_decl {
+  __device__ __attribute__((used)) static inline unsigned long long words[] = {Word...};
+};
+
+template <typename Declaration, typename Indices>
+struct in_words;
+template <typename Declaration, int... Index>
+struct in_words<Declaration, indices<Index...>> {
+  IKET_DETAIL_FUNCTION static constexpr unsigned long long word(int index) {
+    unsigned long long value = 0;
+    for (int i = 7; i >= 0; --i) value = value << 8 | Declaration::byte(8 * index + i);
+    return value;
+  }
+  using type = iket_decl<word(Index)...>;
+};
+template <typename Declaration>
+using initialiser_of =
+    typename in_words<Declaration, typename make_indices<(Declaration::size + 7) / 8>::type>::type;
+
+#define IKET_DETAIL_DECLARES(operand) ""
+#define IKET_DETAIL_DECLARATION(...) \
+  "n"((static_cast<void>(&initialiser_of<__VA_ARGS__>::words), 0))
+#else
 // The declaration as the initialiser of a PTX array: "0x49,0x4b,...,0x00".
 template <typename Declaration, typename Indices>
 struct initialiser;
@@ -484,6 +518,10 @@ struct initialiser<Declaration, indices<Index...>> {
 template <typename Declaration>
 using initialiser_of =
     initialiser<Declaration, typename make_indices<Declaration::size * 5 - 1>::type>;
+
+#define IKET_DETAIL_DECLARES(operand) ".global .align 4 .b8 iket_decl[] = {" operand "};\n\t"
+#define IKET_DETAIL_DECLARATION(...) "C"(initialiser_of<__VA_ARGS__>::text)
+#endif
 
 // The address that a placeholder would store to: [window - 16, window) is the top of the shared
 // memory that the driver reserves. Not volatile: one read serves all marks of a function.
@@ -515,16 +553,15 @@ __device__ __forceinline__ unsigned window() {
   "setp.eq.and.u32 p, t, " number ", no;\n\t"
 #endif
 // All forms return the clock that is recorded, which nearly nobody uses.
-#define IKET_DETAIL_EMIT(body, ...)                                                            \
-  unsigned clock;                                                                              \
-  asm volatile(                                                                                \
-      "{\n\t.global .align 4 .b8 iket_decl[] = {%3};\n\t"                                      \
-      ".reg .b32 t, none;\n\t.reg .pred p;\n\t" body                                           \
-      "pmevent.mask 0xe110;\n\t"                                                               \
-      "mov.b32 %0, t;\n\t}"                                                                    \
-      : "=r"(clock)                                                                            \
-      : "n"(Declaration::id), "r"(window()), "C"(initialiser_of<Declaration>::text)__VA_ARGS__ \
-      : "memory");                                                                             \
+#define IKET_DETAIL_EMIT(body, ...)                                                              \
+  unsigned clock;                                                                                \
+  asm volatile("{\n\t" IKET_DETAIL_DECLARES("%3") ".reg .b32 t, none;\n\t.reg .pred p;\n\t" body \
+                                                  "pmevent.mask 0xe110;\n\t"                     \
+                                                  "mov.b32 %0, t;\n\t}"                          \
+               : "=r"(clock)                                                                     \
+               : "n"(Declaration::id), "r"(window()),                                            \
+                 IKET_DETAIL_DECLARATION(Declaration) __VA_ARGS__                                \
+               : "memory");                                                                      \
   return clock
 #define IKET_DETAIL_STORE(tag, low, high) \
   "@p st.volatile.shared.v4.u32 [%2+-16], {t, " tag ", " low ", " high "};\n\t"
@@ -667,8 +704,8 @@ struct dag_of {
         From, kind::edge, 0,
         joined<attribute<about::target, 0, To>, Attributes..., attribute<about::dag, 0, Text>>>;
     if constexpr (is_kept<From>::value) {
-      asm volatile("{\n\t.global .align 4 .b8 iket_decl[] = {%0};\n\t}" ::"C"(
-          initialiser_of<edge_declaration>::text));
+      asm volatile(
+          "{\n\t" IKET_DETAIL_DECLARES("%0") "}" ::IKET_DETAIL_DECLARATION(edge_declaration));
     }
 #endif
     return {};
@@ -742,6 +779,9 @@ template <typename A>
 struct is_same<A, A> {
   static constexpr bool value = true;
 };
+
+#undef IKET_DETAIL_DECLARES
+#undef IKET_DETAIL_DECLARATION
 
 }  // namespace detail
 
@@ -902,32 +942,32 @@ class range {
   range(const range&) = delete;
   range& operator=(const range&) = delete;
 };
-template <typename Name, typename... T>
-range(Name, T...) -> range<Name>;
 
 // The same if a condition holds where it begins, or in the thread that speaks for a group:
 //   iket::range_if r{iket::only_if(k == 0), "mma"_ev};
-template <typename Name>
+template <typename Name, typename Group = detail::no_name>
 class range_if {
  public:
-  template <typename When, typename Given, typename... T>
-  [[nodiscard]] IKET_DETAIL_FUNCTION range_if(When when, Given, T... value)
-      : when_(only_if(static_cast<bool>(when))) {
-    if (when_) detail::event<detail::kind::range_begin>(Name{}, value...);
+  template <typename... T>
+  [[nodiscard]] IKET_DETAIL_FUNCTION range_if(condition when, Name, T... value) : when_(when) {
+    if (when_) detail::event<detail::kind::range_begin>(name{}, value...);
+  }
+  template <typename... T>
+  [[nodiscard]] IKET_DETAIL_FUNCTION range_if(group<Group> speaker, Name, T... value)
+      : when_(only_if(static_cast<bool>(speaker))) {
+    if (when_) detail::event<detail::kind::range_begin>(name{}, value...);
   }
   IKET_DETAIL_FUNCTION ~range_if() {
-    if (when_) detail::event<detail::kind::range_end>(Name{});
+    if (when_) detail::event<detail::kind::range_end>(name{});
   }
   range_if(const range_if&) = delete;
   range_if& operator=(const range_if&) = delete;
 
  private:
+  using name = typename detail::name_in<Group, Name>::type;
+
   condition when_;
 };
-template <typename Name, typename... T>
-range_if(condition, Name, T...) -> range_if<Name>;
-template <typename Group, typename Name, typename... T>
-range_if(group<Group>, Name, T...) -> range_if<detail::grouped_name<Group, Name>>;
 
 // A range that its token closes, wherever that is by then: in a later iteration, at one of several
 // exclusive places. Such ranges do not nest, and those of one name may overlap. A token is copied
