@@ -20,6 +20,9 @@ enum class Mode {
   kMark,
   kMarkPayload,
   kMarkPayload64,
+  kMarkTwo,
+  kMarkFour,
+  kGroup,
   kFlow,
   kPushPop,
   kRangePayload,
@@ -28,7 +31,7 @@ enum class Mode {
   kClockLog
 };
 constexpr const char* kModeNames[] = {
-    "clean",    "mark",          "mark_payload", "mark_payload_64", "flow",
+    "clean",    "mark",          "mark_payload", "mark_payload_64", "mark_two", "mark_four", "group", "flow",
     "push_pop", "range_payload", "token",        "token_payload",   "clock64_log"};
 
 // What people write by hand: clock and id of an event into an array of the warp's own.
@@ -47,6 +50,7 @@ __global__ void __launch_bounds__(1024)
   // A register of its own: an FMA with a uniform operand issues every second cycle only, and events
   // would hide in the gaps.
   const float factor = a + x * b;
+  [[maybe_unused]] const iket::group group{"all"_ev, first_lane};
   const long long begin = clock64();
 #pragma unroll 1
   for (int i = 0; i < kIterations; ++i) {
@@ -57,6 +61,11 @@ __global__ void __launch_bounds__(1024)
     if constexpr (kMode == Mode::kMark) iket::mark("m"_ev);
     if constexpr (kMode == Mode::kMarkPayload) iket::mark("m"_ev, i);
     if constexpr (kMode == Mode::kMarkPayload64) iket::mark("m"_ev, (1LL << 32) + i);
+    if constexpr (kMode == Mode::kMarkTwo) iket::mark("m"_ev("i"_ev, "j"_ev), i, warp);
+    if constexpr (kMode == Mode::kMarkFour) {
+      iket::mark("m"_ev("i"_ev, "j"_ev, "k"_ev, "l"_ev), i, warp, x, blockDim.x);
+    }
+    if constexpr (kMode == Mode::kGroup) iket::mark(group, "m"_ev);
     if constexpr (kMode == Mode::kFlow) iket::flow_out("f"_ev, i);
     if constexpr (kMode == Mode::kClockLog) {
       if (first_lane) *next++ = LogEntry{clock64(), 1};
@@ -117,6 +126,9 @@ int main() {
     Measure<Mode::kMark>(n, cycles, sink, log);
     Measure<Mode::kMarkPayload>(n, cycles, sink, log);
     Measure<Mode::kMarkPayload64>(n, cycles, sink, log);
+    Measure<Mode::kMarkTwo>(n, cycles, sink, log);
+    Measure<Mode::kMarkFour>(n, cycles, sink, log);
+    Measure<Mode::kGroup>(n, cycles, sink, log);
     Measure<Mode::kFlow>(n, cycles, sink, log);
     Measure<Mode::kPushPop>(n, cycles, sink, log);
     Measure<Mode::kRangePayload>(n, cycles, sink, log);

@@ -8,7 +8,8 @@ sys.path[:0] = [HERE, os.path.join(HERE, os.pardir)]
 import gpu_table  # noqa: E402
 
 ROWS = [("mark", "mark"), ("mark_payload", "mark, 32-bit payload"), ("mark_payload_64", "mark, 64-bit payload"),
-        ("flow", "`flow_out`"), ("push_pop", "push + pop, a pair"),
+        ("mark_two", "mark, two 32-bit values"), ("mark_four", "mark, four 32-bit values"),
+        ("group", "mark of a group, by the warp that speaks"), ("flow", "`flow_out`"), ("push_pop", "push + pop, a pair"),
         ("range_payload", "scoped range, 32-bit payload"), ("token", "token, a pair"),
         ("token_payload", "token, a pair, both with 32-bit payload")]
 

@@ -33,7 +33,14 @@ struct Expected {
   std::string_view name;
   trace::EventKind kind;
   uint64_t payload;
+  std::vector<uint64_t> more{};  // values behind it
 };
+
+uint32_t ResultOf(uint32_t thread) {
+  uint32_t sum = thread;
+  for (uint32_t k = 0; k < kRounds; ++k) sum = sum * 1664525u + 1013904223u + k;
+  return sum;
+}
 
 std::vector<Expected> EventsOf(uint32_t cta, uint32_t warp) {
   using trace::EventKind;
@@ -45,14 +52,26 @@ std::vector<Expected> EventsOf(uint32_t cta, uint32_t warp) {
   }
   events.push_back({"last", EventKind::kTokenBegin, kRounds});
   events.push_back({"last", EventKind::kTokenEnd, kRounds + 1});
-  events.push_back({"wide", EventKind::kMark, (uint64_t{1} << 40) + cta});
+  const auto wide = [cta](unsigned bit) { return (uint64_t{1} << bit) + cta; };
+  events.push_back({"wide", EventKind::kMark, wide(40)});
+  events.push_back({"tile", EventKind::kMark, warp, {wide(41), kRounds}});
+  events.push_back({"both", EventKind::kTokenBegin, wide(42), {warp}});
+  events.push_back({"both", EventKind::kTokenEnd, wide(43), {warp + 1}});
+  if (warp == 0) events.push_back({"spoken", EventKind::kMark, cta});
+  for (uint32_t lane = 0; warp == 1 && lane < 32; ++lane) {
+    events.push_back({"each", EventKind::kMark, lane, {ResultOf(warp * 32 + lane)}});
+  }
   return events;
 }
 
-uint32_t ResultOf(uint32_t thread) {
-  uint32_t sum = thread;
-  for (uint32_t k = 0; k < kRounds; ++k) sum = sum * 1664525u + 1013904223u + k;
-  return sum;
+// Values of an event behind its payload.
+std::vector<uint64_t> MoreOf(const trace::Model& model, uint32_t event) {
+  std::vector<uint64_t> more;
+  const auto [first, last] = model.values.Of(event);
+  for (size_t i = first; i < last; ++i) {
+    if (model.values.index[i] != trace::Values::kPayload) more.push_back(model.values.value[i]);
+  }
+  return more;
 }
 
 // What is wrong with the capture; empty if it is what the kernel did.
@@ -79,6 +98,10 @@ std::string Compare(const trace::Model& model) {
         return fmt::format("event {} of {} is {} with {}, not {} with {}", i, where,
                            model.DeclarationName(row), payload, expected[i].name,
                            expected[i].payload);
+      }
+      if (MoreOf(model, event) != expected[i].more) {
+        return fmt::format("values of event {} of {}, {}, are not those that it was given", i,
+                           where, expected[i].name);
       }
     }
   }

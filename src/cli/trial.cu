@@ -16,4 +16,13 @@ extern "C" __global__ void iket_trial(unsigned* out, unsigned rounds) {
   out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
   iket::end(last, rounds + 1);
   iket::mark("wide"_ev, (1ull << 40) + blockIdx.x);
+
+  // More values than one record holds; who speaks for all; one lane after the other.
+  const unsigned warp = threadIdx.x / 32;
+  iket::mark("tile"_ev("warp"_ev, "wide"_ev, "round"_ev), warp, (1ull << 41) + blockIdx.x, rounds);
+  auto both = iket::start("both"_ev("cta"_ev, "warp"_ev), (1ull << 42) + blockIdx.x, warp);
+  iket::end(both, (1ull << 43) + blockIdx.x, warp + 1);
+  const iket::group all{"all"_ev, threadIdx.x == 0};
+  iket::mark(all, "spoken"_ev, blockIdx.x);
+  if (warp == 1) iket::mark_each_lane("each"_ev, sum);
 }

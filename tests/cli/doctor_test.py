@@ -67,10 +67,10 @@ class DoctorTest(harness.CliTest):
         return trial
 
     def test_a_trial(self):
-        """12 warps with 19 events each, whatever else is to be recorded."""
+        """12 warps with 22 events each, one a CTA for its group, 32 for each lane, whatever else is to be recorded."""
         trial = self.trial(os.environ["IKET"], IKET_SELECTION="kernel ^none$")
         self.assertEqual(trial["verdict"], "ok", trial)
-        self.assertEqual(trial["what"], "GPU 0: 12 warps and 228 events of a kernel with marks, as they must be")
+        self.assertEqual(trial["what"], "GPU 0: 12 warps and 396 events of a kernel with marks, as they must be")
 
     def test_a_trial_that_fails(self):
         """Without the kernel, with one that is damaged, and where there is no place for a capture."""

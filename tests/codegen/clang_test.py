@@ -41,7 +41,13 @@ class Clang:
         """Declarations without the zeros that fill their last word."""
         cubin = super().forms(*options)
         self.assertNotIn(".nv.constant3", cubin.bodies)  # the program's, of 64 KiB
-        whole = {row[:17 + int.from_bytes(row[12:16], "little")] for row in cubin.declarations}
+
+        def number(row, at):
+            return int.from_bytes(row[at:at + 4], "little")
+
+        # Header, name, NUL; and attributes where the header says their size.
+        whole = {row[:row[4] + number(row, 12) + 1 + (number(row, 16) if row[4] == 20 else 0)]
+                 for row in cubin.declarations}
         self.assertEqual({row + bytes(-len(row) % 8) for row in whole}, cubin.declarations)
         cubin.declarations = whole
         return cubin

@@ -46,6 +46,7 @@ def values(*named):
     return ((1, 0, named[0]), *((2, number, name) for number, name in named[1:]))
 
 
+EDGE = 10  # the kind of a declaration that is no event's
 DECLARED = {declaration(*event) for event in [
     (0, 0, "k"), *((0, payload, "k") for payload in (2, 3, 5, 6, 7, 13, 14, 15, 64)), (1, 0, "load"), (1, 5, "load"), (2, 0, ""),
     (3, 0, "mma"), (3, 5, "mma"), (4, 0, "mma"), (5, 0, "tile"), (6, 0, "tile"), (5, 5, "tile"), (6, 5, "tile"),
@@ -58,7 +59,7 @@ DECLARED = {declaration(*event) for event in [
     *((kind, payload, "mma", (5, 0, b"wgmma"), (4, 0, b"\xaa\x77\x44\0")) for kind, payload in ((3, 5), (4, 0))),
     *((kind, payload, "load", (6, 0, b"producer")) for kind, payload in ((3, 5), (4, 0))),
     (0, 0, "mma", (6, 0, b"producer")), (0, 2, "mma", *values(b"lane", (5, b"value"))), (9, 6, "sync"),
-    (10, 0, "load", (7, 0, b"mma"), (8, 0, b"smem[s]"), (9, 0, b"wgmma"), (10, 0, b"producer"))]}
+    (EDGE, 0, "load", (7, 0, b"mma"), (8, 0, b"smem[s]"), (9, 0, b"wgmma"), (10, 0, b"producer"))]}
 
 
 class CodegenTest(unittest.TestCase):
@@ -401,11 +402,13 @@ class InfoTest(CodegenTest):
     def check_forms(self, *options):
         image = self.info(self.compile("forms.cu", "-std=c++20", "-DIKET_ENABLE", *options))
         self.assertEqual({row["id"] for row in image["declarations"]},
-                         {int.from_bytes(bytes_[8:12], "little") for bytes_ in DECLARED})
+                         {int.from_bytes(bytes_[8:12], "little") for bytes_ in DECLARED if bytes_[6] != EDGE})
+        self.assertEqual([(edge["dag"], edge["from"], edge["to"], edge["label"], edge["via"]) for edge in image["edges"]],
+                         [("producer", "load", "mma", "smem[s]", "wgmma")])
         functions = {row["name"]: row for row in image["functions"]}
         for kernel in KERNELS:
             self.assertEqual(functions[kernel]["refusal"], "")
-            self.assertTrue(functions[kernel]["sites"])
+            self.assertEqual(bool(functions[kernel]["sites"]), kernel != "Dag")
 
 
 if __name__ == "__main__":
