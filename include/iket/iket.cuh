@@ -429,16 +429,23 @@ struct declaration {
                              : static_cast<unsigned char>(Attributes::at(i - attributes_at));
   }
 };
+// The payload's type, and whether there are words, which are stored inverted.
+template <kind Kind, typename... T>
+struct stored_payload {
+  static constexpr unsigned char inverted = sizeof...(T) != 0 || Kind == kind::token_end ? 0x80 : 0;
+  static constexpr unsigned char value =
+      static_cast<unsigned char>(payload_type<typename first_of<T...>::type>::number | inverted);
+};
 // That of an event whose values have these types.
 template <typename Name, kind Kind, bool HasValueNames, typename... T>
 struct declared {
-  using type = declaration<Name, Kind, payload_type<typename first_of<T...>::type>::number,
+  using type = declaration<Name, Kind, stored_payload<Kind, T...>::value,
                            typename attributes_of<Name>::type>;
 };
 template <typename Name, kind Kind, typename First, typename... T>
 struct declared<Name, Kind, true, First, T...> {
   using type =
-      declaration<Name, Kind, payload_type<First>::number,
+      declaration<Name, Kind, stored_payload<Kind, First, T...>::value,
                   joined<typename value_attributes<typename Name::values, First, T...>::type,
                          typename attributes_of<Name>::type>>;
 };
@@ -553,21 +560,26 @@ __device__ __forceinline__ unsigned window() {
   "setp.eq.and.u32 p, t, " number ", no;\n\t"
 #endif
 // All forms return the clock that is recorded, which nearly nobody uses.
-#define IKET_DETAIL_EMIT(body, ...)                                                              \
-  unsigned clock;                                                                                \
-  asm volatile("{\n\t" IKET_DETAIL_DECLARES("%3") ".reg .b32 t, none;\n\t.reg .pred p;\n\t" body \
-                                                  "pmevent.mask 0xe110;\n\t"                     \
-                                                  "mov.b32 %0, t;\n\t}"                          \
-               : "=r"(clock)                                                                     \
-               : "n"(Declaration::id), "r"(window()),                                            \
-                 IKET_DETAIL_DECLARATION(Declaration) __VA_ARGS__                                \
-               : "memory");                                                                      \
+#define IKET_DETAIL_EMIT(body, ...)                                                                \
+  unsigned clock;                                                                                  \
+  asm volatile(                                                                                    \
+      "{\n\t" IKET_DETAIL_DECLARES(                                                                \
+          "%3") ".reg .b32 t, none, w0, w1, w2, w3, w4, w5, w6, w7, w8;\n\t.reg .pred p;\n\t" body \
+                "pmevent.mask 0xe110;\n\t"                                                         \
+                "mov.b32 %0, t;\n\t}"                                                              \
+      : "=r"(clock)                                                                                \
+      : "n"(Declaration::id), "r"(window()), IKET_DETAIL_DECLARATION(Declaration) __VA_ARGS__      \
+      : "memory");                                                                                 \
   return clock
+// The words of values are stored inverted. A store of four registers in a row wants a value in one
+// of them; as it is, the compiler would let it live there, and who changes it next, the counter of
+// a loop, would wait until the store has read it. An inverted copy lives for the store alone.
+#define IKET_DETAIL_NOT(word, operand) "not.b32 " word ", " operand ";\n\t"
 #define IKET_DETAIL_STORE(tag, low, high) \
   "@p st.volatile.shared.v4.u32 [%2+-16], {t, " tag ", " low ", " high "};\n\t"
-#define IKET_DETAIL_RECORD(number, next, low, high) \
-  "pmevent.mask 0xe200;\n\t"                        \
-  "mov.u32 t, %%clock;\n\t" IKET_DETAIL_GUARD(number) next IKET_DETAIL_STORE("%1", low, high)
+#define IKET_DETAIL_RECORD(next, low, high) \
+  "pmevent.mask 0xe200;\n\t"                \
+  "mov.u32 t, %%clock;\n\t" IKET_DETAIL_GUARD("w0") next IKET_DETAIL_STORE("%1", low, high)
 // Two words more go to a record more.
 #define IKET_DETAIL_NEXT "pmevent.mask 0xe310;\n\t"
 #define IKET_DETAIL_MORE(index, next, low, high) \
@@ -578,75 +590,94 @@ __device__ __forceinline__ unsigned emit() {
   IKET_DETAIL_EMIT("mov.u32 t, %%clock;\n\t" IKET_DETAIL_GUARD(
                        "%1") "@p st.volatile.shared.v2.u32 [%2+-8], {t, %1};\n\t", );
 }
+#define IKET_DETAIL_WORDS_1 IKET_DETAIL_NOT("w0", "%4")
+#define IKET_DETAIL_WORDS_2 IKET_DETAIL_WORDS_1 IKET_DETAIL_NOT("w1", "%5")
+#define IKET_DETAIL_WORDS_3 IKET_DETAIL_WORDS_2 IKET_DETAIL_NOT("w2", "%6")
+#define IKET_DETAIL_WORDS_4 IKET_DETAIL_WORDS_3 IKET_DETAIL_NOT("w3", "%7")
+#define IKET_DETAIL_WORDS_5 IKET_DETAIL_WORDS_4 IKET_DETAIL_NOT("w4", "%8")
+#define IKET_DETAIL_WORDS_6 IKET_DETAIL_WORDS_5 IKET_DETAIL_NOT("w5", "%9")
+#define IKET_DETAIL_WORDS_7 IKET_DETAIL_WORDS_6 IKET_DETAIL_NOT("w6", "%10")
+#define IKET_DETAIL_WORDS_8 IKET_DETAIL_WORDS_7 IKET_DETAIL_NOT("w7", "%11")
+#define IKET_DETAIL_WORDS_9 IKET_DETAIL_WORDS_8 IKET_DETAIL_NOT("w8", "%12")
+#define IKET_DETAIL_RECORD_1 IKET_DETAIL_RECORD(IKET_DETAIL_NEXT, "w0", "w1")
+#define IKET_DETAIL_RECORD_2 \
+  IKET_DETAIL_RECORD_1 IKET_DETAIL_MORE("1", IKET_DETAIL_NEXT, "w2", "w3")
+#define IKET_DETAIL_RECORD_3 \
+  IKET_DETAIL_RECORD_2 IKET_DETAIL_MORE("2", IKET_DETAIL_NEXT, "w4", "w5")
+#define IKET_DETAIL_RECORD_4 \
+  IKET_DETAIL_RECORD_3 IKET_DETAIL_MORE("3", IKET_DETAIL_NEXT, "w6", "w7")
 // A word that is not given is left as it is.
 template <typename Declaration>
 __device__ __forceinline__ unsigned emit(unsigned a) {
-  IKET_DETAIL_EMIT(IKET_DETAIL_RECORD("%4", "", "%4", "none"), , "r"(a));
+  IKET_DETAIL_EMIT(IKET_DETAIL_WORDS_1 IKET_DETAIL_RECORD("", "w0", "none"), , "r"(a));
 }
 // The end of a token's range without a payload.
 template <typename Declaration>
 __device__ __forceinline__ unsigned emit_token(unsigned token) {
-  IKET_DETAIL_EMIT(IKET_DETAIL_RECORD("%4", "", "none", "%4"), , "r"(token));
+  IKET_DETAIL_EMIT(IKET_DETAIL_WORDS_1 IKET_DETAIL_RECORD("", "none", "w0"), , "r"(token));
 }
 template <typename Declaration>
 __device__ __forceinline__ unsigned emit(unsigned a, unsigned b) {
-  IKET_DETAIL_EMIT(IKET_DETAIL_RECORD("%4", "", "%4", "%5"), , "r"(a), "r"(b));
+  IKET_DETAIL_EMIT(IKET_DETAIL_WORDS_2 IKET_DETAIL_RECORD("", "w0", "w1"), , "r"(a), "r"(b));
 }
-#define IKET_DETAIL_RECORD_1 IKET_DETAIL_RECORD("%4", IKET_DETAIL_NEXT, "%4", "%5")
-#define IKET_DETAIL_RECORD_2 \
-  IKET_DETAIL_RECORD_1 IKET_DETAIL_MORE("1", IKET_DETAIL_NEXT, "%6", "%7")
-#define IKET_DETAIL_RECORD_3 \
-  IKET_DETAIL_RECORD_2 IKET_DETAIL_MORE("2", IKET_DETAIL_NEXT, "%8", "%9")
-#define IKET_DETAIL_RECORD_4 \
-  IKET_DETAIL_RECORD_3 IKET_DETAIL_MORE("3", IKET_DETAIL_NEXT, "%10", "%11")
 template <typename Declaration>
 __device__ __forceinline__ unsigned emit(unsigned a, unsigned b, unsigned c) {
-  IKET_DETAIL_EMIT(IKET_DETAIL_RECORD_1 IKET_DETAIL_MORE("1", "", "%6", "none"), , "r"(a), "r"(b),
-                   "r"(c));
+  IKET_DETAIL_EMIT(IKET_DETAIL_WORDS_3 IKET_DETAIL_RECORD_1 IKET_DETAIL_MORE("1", "", "w2", "none"),
+                   , "r"(a), "r"(b), "r"(c));
 }
 template <typename Declaration>
 __device__ __forceinline__ unsigned emit(unsigned a, unsigned b, unsigned c, unsigned d) {
-  IKET_DETAIL_EMIT(IKET_DETAIL_RECORD_1 IKET_DETAIL_MORE("1", "", "%6", "%7"), , "r"(a), "r"(b),
-                   "r"(c), "r"(d));
+  IKET_DETAIL_EMIT(IKET_DETAIL_WORDS_4 IKET_DETAIL_RECORD_1 IKET_DETAIL_MORE("1", "", "w2", "w3"), ,
+                   "r"(a), "r"(b), "r"(c), "r"(d));
 }
 template <typename Declaration>
 __device__ __forceinline__ unsigned emit(unsigned a, unsigned b, unsigned c, unsigned d,
                                          unsigned e) {
-  IKET_DETAIL_EMIT(IKET_DETAIL_RECORD_2 IKET_DETAIL_MORE("2", "", "%8", "none"), , "r"(a), "r"(b),
-                   "r"(c), "r"(d), "r"(e));
+  IKET_DETAIL_EMIT(IKET_DETAIL_WORDS_5 IKET_DETAIL_RECORD_2 IKET_DETAIL_MORE("2", "", "w4", "none"),
+                   , "r"(a), "r"(b), "r"(c), "r"(d), "r"(e));
 }
 template <typename Declaration>
 __device__ __forceinline__ unsigned emit(unsigned a, unsigned b, unsigned c, unsigned d, unsigned e,
                                          unsigned f) {
-  IKET_DETAIL_EMIT(IKET_DETAIL_RECORD_2 IKET_DETAIL_MORE("2", "", "%8", "%9"), , "r"(a), "r"(b),
-                   "r"(c), "r"(d), "r"(e), "r"(f));
+  IKET_DETAIL_EMIT(IKET_DETAIL_WORDS_6 IKET_DETAIL_RECORD_2 IKET_DETAIL_MORE("2", "", "w4", "w5"), ,
+                   "r"(a), "r"(b), "r"(c), "r"(d), "r"(e), "r"(f));
 }
 template <typename Declaration>
 __device__ __forceinline__ unsigned emit(unsigned a, unsigned b, unsigned c, unsigned d, unsigned e,
                                          unsigned f, unsigned g) {
-  IKET_DETAIL_EMIT(IKET_DETAIL_RECORD_3 IKET_DETAIL_MORE("3", "", "%10", "none"), , "r"(a), "r"(b),
-                   "r"(c), "r"(d), "r"(e), "r"(f), "r"(g));
+  IKET_DETAIL_EMIT(IKET_DETAIL_WORDS_7 IKET_DETAIL_RECORD_3 IKET_DETAIL_MORE("3", "", "w6", "none"),
+                   , "r"(a), "r"(b), "r"(c), "r"(d), "r"(e), "r"(f), "r"(g));
 }
 template <typename Declaration>
 __device__ __forceinline__ unsigned emit(unsigned a, unsigned b, unsigned c, unsigned d, unsigned e,
                                          unsigned f, unsigned g, unsigned h) {
-  IKET_DETAIL_EMIT(IKET_DETAIL_RECORD_3 IKET_DETAIL_MORE("3", "", "%10", "%11"), , "r"(a), "r"(b),
-                   "r"(c), "r"(d), "r"(e), "r"(f), "r"(g), "r"(h));
+  IKET_DETAIL_EMIT(IKET_DETAIL_WORDS_8 IKET_DETAIL_RECORD_3 IKET_DETAIL_MORE("3", "", "w6", "w7"), ,
+                   "r"(a), "r"(b), "r"(c), "r"(d), "r"(e), "r"(f), "r"(g), "r"(h));
 }
 template <typename Declaration>
 __device__ __forceinline__ unsigned emit(unsigned a, unsigned b, unsigned c, unsigned d, unsigned e,
                                          unsigned f, unsigned g, unsigned h, unsigned i) {
-  IKET_DETAIL_EMIT(IKET_DETAIL_RECORD_4 IKET_DETAIL_MORE("4", "", "%12", "none"), , "r"(a), "r"(b),
-                   "r"(c), "r"(d), "r"(e), "r"(f), "r"(g), "r"(h), "r"(i));
+  IKET_DETAIL_EMIT(IKET_DETAIL_WORDS_9 IKET_DETAIL_RECORD_4 IKET_DETAIL_MORE("4", "", "w8", "none"),
+                   , "r"(a), "r"(b), "r"(c), "r"(d), "r"(e), "r"(f), "r"(g), "r"(h), "r"(i));
 }
 #undef IKET_DETAIL_RECORD_1
 #undef IKET_DETAIL_RECORD_2
 #undef IKET_DETAIL_RECORD_3
 #undef IKET_DETAIL_RECORD_4
+#undef IKET_DETAIL_WORDS_1
+#undef IKET_DETAIL_WORDS_2
+#undef IKET_DETAIL_WORDS_3
+#undef IKET_DETAIL_WORDS_4
+#undef IKET_DETAIL_WORDS_5
+#undef IKET_DETAIL_WORDS_6
+#undef IKET_DETAIL_WORDS_7
+#undef IKET_DETAIL_WORDS_8
+#undef IKET_DETAIL_WORDS_9
 #undef IKET_DETAIL_MORE
 #undef IKET_DETAIL_NEXT
 #undef IKET_DETAIL_RECORD
 #undef IKET_DETAIL_STORE
+#undef IKET_DETAIL_NOT
 #undef IKET_DETAIL_EMIT
 #undef IKET_DETAIL_GUARD
 
@@ -845,25 +876,26 @@ IKET_DETAIL_FUNCTION constexpr auto colour() {
       detail::attribute<detail::about::colour, 0, detail::colour_text<Rgb>>>{};
 }
 
-// Several warps that do one thing, for which one thread speaks: the one for which `lead` holds.
-// Its events stand in a row of the CTA.
+// Several warps that do one thing, for which one speaks: that of the thread for which `lead` holds.
+// Its events stand in a row of the CTA. As always they are of the warp's active lanes, and values
+// are the first one's. Made where all lanes of the warp are active, and once, outside of loops.
 //
 //   const iket::group producer{"producer"_ev, threadIdx.x == 0};
 //   iket::range_if load{producer, "load"_ev, k};
 template <typename Text>
 class group {
  public:
-  IKET_DETAIL_FUNCTION constexpr group(Text, [[maybe_unused]] bool lead)
-#if defined(IKET_ENABLE)
-      : leads_(lead)
-#endif
-  {
+  IKET_DETAIL_FUNCTION group(Text, [[maybe_unused]] bool lead) {
     static_assert(detail::is_name<Text>::value,
                   "iket: a name is a literal with _ev behind it: \"producer\"_ev");
-  }
-  IKET_DETAIL_FUNCTION explicit constexpr operator bool() const {
 #if IKET_DETAIL_ON
-    return leads_;
+    // The lead alone would part from its warp at each event, which costs forty cycles.
+    speaks_ = __any_sync(__activemask(), lead) != 0;
+#endif
+  }
+  IKET_DETAIL_FUNCTION explicit operator bool() const {
+#if IKET_DETAIL_ON
+    return speaks_;
 #else
     return false;
 #endif
@@ -871,7 +903,7 @@ class group {
 
  private:
 #if defined(IKET_ENABLE)
-  bool leads_;
+  bool speaks_ = false;
 #endif
 };
 

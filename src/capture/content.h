@@ -144,6 +144,15 @@ enum class PayloadType : uint8_t {
   kE5m2 = 68,
 };
 
+// Of these, in a declaration: the words behind clock and id are stored with all bits inverted.
+inline constexpr uint8_t kInvertedPayload = 0x80;
+constexpr PayloadType TypeOf(PayloadType declared) {
+  return static_cast<PayloadType>(static_cast<uint8_t>(declared) & ~kInvertedPayload);
+}
+constexpr bool IsInverted(PayloadType declared) {
+  return (static_cast<uint8_t>(declared) & kInvertedPayload) != 0;
+}
+
 inline constexpr uint32_t kAutomaticColour = 0xffffffffu;
 
 // What an event id means within an image (DECL). Key: image and event.

@@ -33,7 +33,7 @@ std::string KindText(capture::EventKind kind) {
 }
 
 std::string PayloadText(capture::PayloadType type) {
-  switch (type) {
+  switch (capture::TypeOf(type)) {
     case capture::PayloadType::kNone:
       return "";
     case capture::PayloadType::kI8:

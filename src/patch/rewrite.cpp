@@ -30,12 +30,16 @@ class Rewriter {
         generation_(section.generation),
         self_branch_(sass::Bra(section.generation, 0, 0, {.stall = 1})),
         code_(section.code),
-        makes_address_(section.code.size(), false) {}
+        makes_address_(section.code.size(), false),
+        stalls_(section.code.size()) {
+    for (size_t i = 0; i < stalls_.size(); ++i) stalls_[i] = code_[i].control().stall;
+  }
 
   RewrittenCode Run(const EntryOptions* entry) {
     for (const Site& site : section_.sites.all) {
       if (site.left_out) continue;
       makes_address_[AddressOf(site)] = true;
+      if (IsCompact(site)) DropStalls(site);
       for (const MoreOfSite& more : site.more) makes_address_[more.address] = true;
       RewriteStore(site);
     }
@@ -124,8 +128,7 @@ class Rewriter {
     const uint32_t address = AddressOf(site);
     if (site.has_payload() && !ElectsInStub()) {
       const uint32_t elect = address == site.compare ? site.address : site.compare;
-      code_[elect] = sass::Elect(generation_, section_.code[site.store].guard(),
-                                 section_.code[elect].control());
+      code_[elect] = sass::Elect(generation_, section_.code[site.store].guard(), ControlOf(elect));
     }
     Control control =
         WithDistance(address, kUniformToAddress, [&](uint32_t i) { return i == site.store; });
@@ -158,13 +161,27 @@ class Rewriter {
     const Instruction& clock = code[site.compare - 1];
     if (clock.opcode() != sass::kOpCs2r || !clock.is_unguarded()) return false;
     if (site.has_payload() && site.address + 2 != site.compare) return false;  // no slot between
-    if (code[site.compare].control().stall != kCompareToGuard) return false;
+    const bool has_next = !site.more.empty() && site.more.front().next == site.compare + 1;
+    const uint32_t until_guarded = code[site.compare].control().stall +
+                                   (has_next ? code[site.compare + 1].control().stall : 0);
+    if (until_guarded != kCompareToGuard) return false;
     const uint8_t guard = code[site.store].guard();
-    for (uint32_t i = site.compare + 1; i < site.store; ++i) {
-      const bool is_slot = !site.more.empty() && i == site.more.front().next;
-      if (!is_slot && code[i].guard() != guard) return false;
-    }
-    return true;
+    return std::all_of(code.begin() + site.compare + (has_next ? 2 : 1), code.begin() + site.store,
+                       [guard](const Instruction& i) { return i.guard() == guard; });
+  }
+
+  // The slot behind the comparison stalls for its predicate, which is elected earlier; that before
+  // the clock for what the comparison reads, which is no more.
+  void DropStalls(const Site& site) {
+    if (!site.more.empty()) stalls_[site.more.front().next] = 1;
+    if (site.has_payload() && !ElectsInStub()) stalls_[site.address] = 1;
+  }
+
+  Control ControlOf(uint32_t index) const {
+    Control control = section_.code[index].control();
+    if (stalls_[index] < control.stall) control.prefer_stay = true;
+    control.stall = stalls_[index];
+    return control;
   }
 
   // What the comparison of a compact site still has to stall as the maker of the address. From the
@@ -172,8 +189,8 @@ class Rewriter {
   // stay. So no instruction before the site loses the distance that ptxas gave it to its readers,
   // either: none needs more.
   uint8_t CompactStall(const Site& site) const {
-    const uint32_t before = section_.code[site.compare - 1].control().stall +
-                            (site.has_payload() ? section_.code[site.address].control().stall : 0);
+    const uint32_t before =
+        stalls_[site.compare - 1] + (site.has_payload() ? stalls_[site.address] : 0);
     const uint32_t store = StallUntil(site.compare + 1, kUniformToAddress,
                                       [&](uint32_t i) { return i == site.store; });
     uint32_t stall = store < kUniformToAddress ? kUniformToAddress - store : 1;
@@ -192,7 +209,7 @@ class Rewriter {
   // instruction for which `reads` holds.
   template <typename Reads>
   Control WithDistance(uint32_t index, uint32_t cycles, const Reads& reads) const {
-    Control control = section_.code[index].control();
+    Control control = ControlOf(index);
     const uint32_t later = StallUntil(index + 1, cycles, reads);
     if (control.stall + later < cycles) control.stall = static_cast<uint8_t>(cycles - later);
     return control;
@@ -205,7 +222,7 @@ class Rewriter {
     for (uint32_t i = first; i < section_.code.size() && cycles < enough; ++i) {
       if (reads(i)) return cycles;
       if (sass::EndsBasicBlock(section_.code[i])) return cycles + kBranchCycles;
-      cycles += section_.code[i].control().stall;
+      cycles += stalls_[i];
     }
     return cycles;
   }
@@ -266,6 +283,7 @@ class Rewriter {
   const Instruction self_branch_;
   std::vector<Instruction> code_;
   std::vector<bool> makes_address_;  // by instruction of the section
+  std::vector<uint8_t> stalls_;      // as ptxas set them, where there is still reason to
   std::vector<uint32_t> exit_offsets_;
 };
 

@@ -126,6 +126,7 @@ std::vector<ValueRule> RulesOfMore(Attributes attributes, const PayloadForm& pay
   };
   const auto add = [&](uint8_t index, const PayloadForm& form) {
     ValueRule rule{.index = index, .is_wide = form.is_wide(), .rule = form.rule};
+    rule.rule.flip = payload.rule.flip;
     rule.low = take();
     if (rule.is_wide) rule.high = take();
     rules.push_back(rule);
@@ -175,7 +176,8 @@ Declarations::Declarations(std::span<const capture::Declaration> declared, Attri
   std::vector<Difference> differences;
   std::map<std::tuple<uint32_t, EventKind, PayloadType, StringId, bool>, uint32_t> row_of_meaning;
   for (const capture::Declaration& one : declared) {
-    const PayloadForm form = FormOf(one.payload);
+    PayloadForm form = FormOf(capture::TypeOf(one.payload));
+    form.rule.flip = capture::IsInverted(one.payload) ? ~uint64_t{0} : 0;
     const Declaration row{.id = one.event,
                           .kind = KindOf(one.kind),
                           .payload = form.type,

@@ -25,8 +25,10 @@ struct PayloadRule {
   SmallFloat small = {};  // of fewer than 32 bits: the model has a float
   // The high word of the record is a token, and stays where it is until ranges are paired.
   bool has_token = false;
+  uint64_t flip = 0;  // all bits, where they are stored inverted
 
   uint64_t Apply(uint64_t bits) const {
+    bits ^= flip;
     uint64_t value = (((bits & mask) ^ sign) - sign) & keep;
     if (small.exponent_bits != 0) value = small.ToFloat(static_cast<uint32_t>(value));
     return has_token ? (value & 0xffffffffu) | (bits >> 32 << 32) : value;

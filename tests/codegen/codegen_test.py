@@ -34,7 +34,9 @@ def fnv(kind, payload, name, attributes=b""):
 
 
 def declaration(kind, payload, name, *attributes):
-    """Attributes are (what, number, text)."""
+    """Attributes are (what, number, text). Words of values, and a token's, are stored inverted."""
+    if payload or kind == 6:
+        payload |= 0x80
     said = b"".join(bytes([what, number, len(text), 0]) + text for what, number, text in attributes)
     size = len(said).to_bytes(4, "little") if said else b""
     return (b"IKET" + bytes([16 + len(size), 0, kind, payload]) + fnv(kind, payload, name, said).to_bytes(4, "little")

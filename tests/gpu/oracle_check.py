@@ -93,9 +93,11 @@ class Log:
 class Rings:
     def __init__(self, capture):
         self.kernels = {kernel["index"]: kernel for kernel in capture.kernels}
-        self.declared = {}
+        self.declared, self.inverted = {}, set()
         for row in capture.declarations:
-            label = (row["name"], KINDS[row["kind"]], PAYLOADS.get(row["payload"], "?"))
+            label = (row["name"], KINDS[row["kind"]], PAYLOADS.get(row["payload"] & 0x7F, "?"))
+            if row["payload"] & 0x80:
+                self.inverted.add(row["event"])
             if self.declared.setdefault(row["event"], label) != label:
                 raise Differs(f"two declarations of event {row['event']:#x}")
         self.warps, self.tails, self.written = [], [], collections.Counter()
@@ -152,6 +154,8 @@ class Rings:
                 kernel, begin, identity = None, None, records[0]  # its begin was lapped
             elif tag in self.declared:
                 name, kind, payload = self.declared[tag]
+                if tag in self.inverted:
+                    low ^= WORD
                 events.append(Event(clock, (name, kind, payload,
                                             low if payload != "none" else None)))
             else:

@@ -52,7 +52,7 @@ def capture_of(warps):
                     {"event": POP, "name": "", "kind": 2, "payload": 0}]
     return iketcap.Capture(
         sessions=[], devices=[], images=[], kernels=[{"index": 3, "mangled_name": "K", "state": 1}],
-        filters=[], declarations=declarations, contexts=[{"index": 0, "slots_per_sm": 64}], launches=[],
+        filters=[], declarations=declarations, attributes=[], edges=[], contexts=[{"index": 0, "slots_per_sm": 64}], launches=[],
         graph_nodes=[], graph_launches=[], counters=[], notes=[], rings=[block], damage=iketcap.Damage())
 
 
