@@ -120,6 +120,19 @@ void SyntheticGpu::Event(WarpId warp, uint32_t id, uint64_t payload) {
         {.warp = warp, .kind = RecordKind::kEvent, .id = id, .payload = payload});
 }
 
+void SyntheticGpu::More(WarpId warp, uint32_t index, uint64_t payload) {
+  More(warp, index, payload, static_cast<uint32_t>(Cycles(SmOf(warps_[warp].ring))));
+}
+
+void SyntheticGpu::More(WarpId warp, uint32_t index, uint64_t payload, uint32_t clock) {
+  Store(warp,
+        {.clock = clock,
+         .tag = ring::kTagMore + index,
+         .low = static_cast<uint32_t>(payload),
+         .high = static_cast<uint32_t>(payload >> 32)},
+        {.warp = warp, .kind = RecordKind::kMore});
+}
+
 void SyntheticGpu::Exit(WarpId warp, bool last) {
   Ring& ring = rings_[warps_[warp].ring];
   const uint64_t timer = Timer();

@@ -69,6 +69,9 @@ class SyntheticGpu {
   void SetDrift(uint32_t sm, double share);      // its clock runs faster by this share
   WarpId Begin(uint32_t grid_id, uint32_t cta, uint32_t index, uint32_t sm, uint32_t slot);
   void Event(WarpId warp, uint32_t id, uint64_t payload = 0);
+  // What an event had no room for: that of `clock`, or of now.
+  void More(WarpId warp, uint32_t index, uint64_t payload);
+  void More(WarpId warp, uint32_t index, uint64_t payload, uint32_t clock);
   void Exit(WarpId warp, bool last = true);  // of all its lanes, or of some
 
   // --- What is read ---
@@ -85,6 +88,7 @@ class SyntheticGpu {
   const std::vector<Truth>& Log(uint32_t ring) const { return rings_[ring].log; }
   uint32_t records_per_ring() const { return shape_.ring_bytes / ring::kRecordBytes; }
   double now_ns() const { return now_ns_; }  // also by the host's clock
+  uint64_t timer_ns() const { return Timer(); }
   uint64_t Cycles(uint32_t sm) const { return static_cast<uint64_t>(sms_[sm].cycles); }
   std::vector<ring::Record>& Memory(uint32_t ring) { return rings_[ring].records; }
   ring::RingHeader& Header(uint32_t ring) { return rings_[ring].header; }
