@@ -37,6 +37,21 @@ struct Array {
   }
 };
 
+// A header of 20, the name, a NUL, and the attributes.
+Bytes Attributed(uint8_t kind, const std::string& name, const std::string& attributes,
+                 std::optional<uint32_t> size = {}) {
+  Bytes bytes = Array{.header = 20, .kind = kind, .id = 7, .name = name}.Encode();
+  cubin::testing::Poke(bytes, 16, size.value_or(static_cast<uint32_t>(attributes.size())));
+  const auto said = std::as_bytes(std::span(attributes));
+  bytes.insert(bytes.end(), said.begin(), said.end());
+  return bytes;
+}
+std::string Said(uint8_t what, uint8_t number, const std::string& text) {
+  std::string said{static_cast<char>(what), static_cast<char>(number),
+                   static_cast<char>(text.size()), static_cast<char>(text.size() >> 8)};
+  return said + text;
+}
+
 // An image without marks of its own that gets these arrays.
 Declarations Read(const std::vector<Bytes>& arrays, uint8_t type = cubin::kSymbolObject) {
   cubin::Image image = cubin::testing::ParseData("saxpy.sm_90a.cubin");
@@ -99,6 +114,37 @@ TEST(ReadDeclarations, SkipsTheRestOfALongerHeader) {
   const Declarations read = Read({Array{.header = 24, .name = "later"}.Encode()});
   ASSERT_EQ(read.all.size(), 1u);
   EXPECT_EQ(read.all[0].name, "later");
+}
+
+TEST(ReadDeclarations, ReadsAttributesAlsoThoseOfALaterVersion) {
+  const std::string long_text(1000, 'x');
+  const Declarations read = Read({Attributed(
+      0, "tile", Said(1, 0, "m") + Said(2, 5, "n") + Said(200, 3, long_text) + Said(5, 0, ""))});
+  EXPECT_THAT(read.problems, IsEmpty());
+  ASSERT_EQ(read.all.size(), 1u);
+  EXPECT_THAT(read.all[0].attributes,
+              ElementsAre(Attribute{AttributeKind::kValueName, 0, "m"},
+                          Attribute{AttributeKind::kValue, 5, "n"},
+                          Attribute{static_cast<AttributeKind>(200), 3, long_text},
+                          Attribute{AttributeKind::kLane, 0, ""}));
+}
+
+TEST(ReadDeclarations, CountsAttributesThatDoNotFit) {
+  const std::string said = Said(1, 0, "name");
+  const Declarations read =
+      Read({Attributed(0, "cut", said.substr(0, 5)), Attributed(0, "cut", said.substr(0, 3)),
+            Attributed(0, "long", said, 0xffffffff), Attributed(0, "long", said, 9)});
+  EXPECT_THAT(read.all, IsEmpty());
+  EXPECT_EQ(read.problems.size(), 4u);
+}
+
+TEST(ReadDeclarations, AnEdgeIsNoEvent) {
+  const std::string said = Said(7, 0, "mma") + Said(8, 0, "smem") + Said(10, 0, "gemm");
+  const Declarations read =
+      Read({Attributed(ring::kEdgeKind, "tma", said), Attributed(ring::kEdgeKind, "tma", said)});
+  EXPECT_THAT(read.all, IsEmpty());
+  EXPECT_THAT(read.problems, IsEmpty());
+  EXPECT_THAT(read.edges, ElementsAre(Edge{"gemm", "tma", "mma", "smem", ""}));
 }
 
 TEST(ReadDeclarations, NamesIdsOfTwoEvents) {

@@ -27,10 +27,25 @@ const Instruction kWideClock = sass::Cs2r32(4, sass::SpecialRegister::kClockLow,
 constexpr Instruction kWideCompare{0x123456790400780c, 0x000fda0003f05070};
 constexpr Instruction kWideId{0x1234567900058802, 0x000fca0000000f00};     // @!P0 MOV R5
 constexpr Instruction kWideStore{0xfffff004ff008988, 0x0003e20008000c04};  // STS.128 [UR4+-0x10]
+constexpr Instruction kNext{0x0000e31000007801, 0x000fe20000000000};       // PMTRIG 0xe310
+constexpr Instruction kMore{0x0000e40000007801, 0x000fe20000000000};       // PMTRIG 0xe400
+constexpr Instruction kMoreId{0x8000140100098802, 0x000fca0000000f00};     // @!P0 MOV R9
+constexpr Instruction kMoreStore{0xfffff008ff008988, 0x0003e20008000c04};  // STS.128, R8
 constexpr Instruction kExit{0x000000000000794d, 0x000fea0003800000};
 
 const Code kMark = {kClock, kCompare, kId, kStore, kAdvance};
 const Code kWideMark = {kAddress, kWideClock, kWideCompare, kWideId, kWideStore, kAdvance};
+// Of three records. As ptxas does it, the slot behind the comparison waits for its predicate.
+Code LongMark() {
+  Code code = {kAddress, kWideClock, kWideCompare, kNext, kWideId, kWideStore, kMore,
+               kNext,    kMoreId,    kMoreStore,   kMore, kMoreId, kMoreStore, kAdvance};
+  sass::Control control = kWideCompare.control();
+  control.stall = 1;
+  code[2] = code[2].WithControl(control);
+  control.stall = 12;
+  code[3] = code[3].WithControl(control);
+  return code;
+}
 
 ring::Layout TestLayout() { return ring::MakeLayout(32 << 10, 132).value(); }
 
@@ -76,7 +91,9 @@ Code TightMarks(uint32_t between, uint32_t stall) {
   mark(kMark);
   mark(kWideMark);
   mark(kWideMark);
+  mark(LongMark());
   mark(kMark);
+  mark(LongMark());
   const uint64_t branch = code.size() * sass::kInstructionBytes;
   code.push_back(sass::Bra(kHopper, branch, branch + sass::kInstructionBytes, {.stall = 1}));
   mark(kMark);
@@ -94,7 +111,7 @@ TEST(Rewrite, WaitsForUniformResultsHoweverTightTheCode) {
       warp.Walk(RewriteKernel(SectionOf(TightMarks(between, stall))).code,
                 [](uint32_t) { return false; });
       EXPECT_TRUE(warp.exited);
-      EXPECT_EQ(warp.ring_stores.size(), 2u + 5u);
+      EXPECT_EQ(warp.ring_stores.size(), 2u + 5u + 6u);
       EXPECT_TRUE(warp.hazards.empty()) << warp.hazards.front();
     }
   }
@@ -130,6 +147,32 @@ TEST(Rewrite, StoresAPayloadFromTheFirstLane) {
       after[5].low,
       sass::StgEvictFirst(sass::Width::k128, sass::kRegisterZero, 0, 0, 4, {}).WithGuard(0).low);
   EXPECT_EQ(after[6].low, AdvanceSlot(kHopper, 16, {}).low);
+}
+
+// Each record has the next place in the ring, and the cursor is behind the last. The lane is
+// elected once, before the clock is read.
+TEST(Rewrite, StoresEveryRecordOfALongMark) {
+  Code words = LongMark();
+  for (const Instruction& word : kMark) words.push_back(word);
+  const Code after = RewriteKernel(SectionOf(Kernel(words))).code;
+  EXPECT_EQ(after[1].low, sass::Elect(kHopper, 0, {}).low);
+  EXPECT_EQ(after[3].low, RingSlot(TestLayout(), {}).low);
+  EXPECT_EQ(after[4].low, AdvanceSlot(kHopper, 16, {}).low);
+  EXPECT_LT(after[4].control().stall, 12u);
+  EXPECT_EQ(
+      after[10].low,
+      sass::StgEvictFirst(sass::Width::k128, sass::kRegisterZero, 0, 0, 8, {}).WithGuard(0).low);
+  testing::Warp warp;
+  warp.Walk(after, [](uint32_t) { return false; });
+  ASSERT_EQ(warp.ring_stores.size(), 2u + 4u);
+  EXPECT_TRUE(warp.hazards.empty()) << warp.hazards.front();
+  const uint32_t ring_bytes = 32 << 10;
+  const uint32_t first = warp.ring_stores[2].address;
+  for (uint32_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(warp.ring_stores[2 + i].address,
+              first / ring_bytes * ring_bytes + (first + 16 * i) % ring_bytes)
+        << i;
+  }
 }
 
 // Before sm_90 nothing elects a lane in one word: code beside the function does, with the clock's

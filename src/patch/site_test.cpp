@@ -32,6 +32,11 @@ const Instruction kWideClock = sass::Cs2r32(4, sass::SpecialRegister::kClockLow,
 constexpr Instruction kWideCompare{0x123456790400780c, 0x000fda0003f05070};
 constexpr Instruction kWideStore{0xfffff004ff008988, 0x0003e20008000c04};  // STS.128 [UR4+-0x10]
 
+constexpr Instruction kNext{0x0000e31000007801, 0x000fe20000000000};  // PMTRIG 0xe310
+constexpr Instruction kMore{0x0000e40000007801, 0x000fe20000000000};  // PMTRIG 0xe400
+// @!P0 STS.128 [UR4+-0x10], R8
+constexpr Instruction kMoreStore{0xfffff008ff008988, 0x0003e20008000c04};
+
 constexpr Instruction kExit{0x000000000000794d, 0x000fea0003800000};
 const Instruction kOther = sass::MovImmediate(9, 1, kPlain);
 
@@ -40,6 +45,9 @@ Instruction Guarded(const Instruction& instruction) { return instruction.WithGua
 // A whole mark and a whole one with payload.
 const Code kMark = {kClock, kCompare, kId, kStore, kAdvance};
 const Code kWideMark = {kAddress, kWideClock, kWideCompare, kWideStore, kAdvance};
+// One with three records.
+const Code kLongMark = {kAddress, kWideClock, kWideCompare, kNext,  kWideStore, kMore,
+                        kNext,    kMoreStore, kMore,        kOther, kMoreStore, kAdvance};
 Code Join(std::initializer_list<Code> parts) {
   Code all;
   for (const Code& part : parts) all.insert(all.end(), part.begin(), part.end());
@@ -94,6 +102,48 @@ TEST(FindSites, TakesAMarkWithPayload) {
   EXPECT_EQ(site.compare, 3u);
   EXPECT_EQ(site.store, 4u);
   EXPECT_EQ(site.advance, 5u);
+}
+
+TEST(FindSites, TakesAMarkWithSeveralRecords) {
+  const Site site = OnlySite(Join({{kOther}, kLongMark, {kExit}}));
+  EXPECT_EQ(site.address, 1u);
+  EXPECT_EQ(site.store, 5u);
+  ASSERT_EQ(site.more.size(), 2u);
+  EXPECT_EQ(site.more[0].next, 4u);
+  EXPECT_EQ(site.more[0].address, 6u);
+  EXPECT_EQ(site.more[0].store, 8u);
+  EXPECT_EQ(site.more[1].next, 7u);
+  EXPECT_EQ(site.more[1].address, 9u);
+  EXPECT_EQ(site.more[1].store, 11u);
+  EXPECT_EQ(site.last_store(), 11u);
+  EXPECT_EQ(Find(Join({kLongMark, kWideMark, kLongMark, {kExit}})).all.size(), 3u);
+}
+
+// Whatever of such a site is missing, guarded or elsewhere, it is not taken for another one.
+TEST(FindSites, RefusesSeveralRecordsThatAreNotWhole) {
+  const std::string apart = "stores and slots in it do not belong together";
+  for (const size_t at : {3, 5, 6, 7, 8, 10}) {
+    EXPECT_FALSE(Find(Without(kLongMark, at)).problems.empty()) << at;
+  }
+  EXPECT_EQ(OnlyProblem(Without(kLongMark, 3)), apart);
+  EXPECT_EQ(OnlyProblem(With(kLongMark, 6, Guarded(kNext))), "its slot is guarded");
+  EXPECT_EQ(OnlyProblem(With(kLongMark, 8, Guarded(kMore))), "its slot is guarded");
+  EXPECT_EQ(OnlyProblem(With(kLongMark, 7, Guarded(kMoreStore))),
+            "its stores have different guards");
+  EXPECT_EQ(OnlyProblem(With(kLongMark, 9, kWideCompare)), "its stores have different guards");
+  Code swapped = kLongMark;
+  std::swap(swapped[5], swapped[6]);
+  EXPECT_EQ(OnlyProblem(Join({swapped, {kExit}})), apart);
+}
+
+// The comparison may be where the address is made, before sm_90 always: behind the slot that moves
+// the cursor on it would be the next record's.
+TEST(FindSites, WantsTheComparisonFirstWhereItMakesTheAddress) {
+  Code late = kLongMark;
+  std::swap(late[2], late[3]);
+  late.push_back(kExit);
+  EXPECT_EQ(Find(late).problems.size(), 0u);
+  EXPECT_EQ(FindSites(late, kEntry, sass::Generation::kAmpere).all.size(), 0u);
 }
 
 TEST(FindSites, TakesAStoreThroughAGeneralRegister) {
