@@ -85,7 +85,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   ReadFunctions(*image);
   const patch::Declarations declarations = patch::ReadDeclarations(*image);
   const auto key = [](const patch::Declaration& d) {
-    return std::tuple(d.id, d.kind, d.payload, std::string_view(d.name));
+    return std::tie(d.id, d.kind, d.payload, d.name, d.attributes);
   };
   for (size_t i = 0; i < declarations.all.size(); ++i) {
     const patch::Declaration& declaration = declarations.all[i];

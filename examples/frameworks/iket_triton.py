@@ -30,8 +30,9 @@ ON = tl.constexpr(os.environ.get("IKET_TRITON", "1") != "0")
 @triton.constexpr_function
 def placeholder(kind, payload, name):
     """The PTX of one event. kind: 0 mark, 1 push, 2 pop, 3 range begin, 4 range end. payload: 0 none, 5 int32.
-    Writes 0 to operand 0, which Triton wants to have; a payload is operand 1."""
+    Writes 0 to operand 0, which Triton wants to have; a payload is operand 1, and stored inverted."""
     text = name.encode()
+    payload = payload and payload | 0x80
     number = 0x811c9dc5  # FNV-1a
     for byte in bytes([kind, payload]) + text:
         number = ((number ^ byte) * 0x01000193) & 0xffffffff
@@ -39,7 +40,7 @@ def placeholder(kind, payload, name):
     declaration = (b"IKET" + (16).to_bytes(2, "little") + bytes([kind, payload]) + number.to_bytes(4, "little")
                    + len(text).to_bytes(4, "little") + text + b"\0")
     lines = [".global .align 4 .b8 iket_decl[] = {" + ",".join(str(byte) for byte in declaration) + "};",
-             ".reg .b32 t, none, top;",
+             ".reg .b32 t, none, top, value;",
              ".reg .pred p;",
              # The top of the shared memory that the driver reserves, of this CTA of the cluster.
              "mov.u32 top, %reserved_smem_offset_cap;",
@@ -50,10 +51,11 @@ def placeholder(kind, payload, name):
                   f"setp.eq.u32 p, t, {number};",
                   f"@p st.volatile.shared.v2.u32 [top+-8], {{t, {number}}};"]
     else:
-        lines += ["pmevent.mask 0xe200;",
+        lines += ["not.b32 value, $1;",
+                  "pmevent.mask 0xe200;",
                   "mov.u32 t, %clock;",
-                  "setp.eq.u32 p, t, $1;",
-                  f"@p st.volatile.shared.v4.u32 [top+-16], {{t, {number}, $1, none}};"]
+                  "setp.eq.u32 p, t, value;",
+                  f"@p st.volatile.shared.v4.u32 [top+-16], {{t, {number}, value, none}};"]
     return "{\n" + "\n".join(lines + ["pmevent.mask 0xe110;", "mov.u32 $0, 0;"]) + "\n}"
 
 

@@ -106,9 +106,8 @@ void AddSelection(CLI::App& command, SelectionOptions& options) {
       "Also kernels without marks in whose name this is found: begin and end of each warp",
       "REGEX");
   add("--range-filter", options.events,
-      "Only marks and ranges in whose name this extended regular expression is found; in the code "
-      "of "
-      "kernels the others stay as they are",
+      "Only marks and ranges in whose name, category, group or lane this extended regular "
+      "expression is found; in the code of kernels the others stay as they are",
       "REGEX");
   add("--launch", options.launches,
       "Only launches A to B, B not included, of recorded kernels, counted from 0 in each process, "

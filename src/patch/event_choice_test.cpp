@@ -1,5 +1,6 @@
 // Sites of events that nobody wants: left as they were, byte for byte, and the rest recorded as
 // ever.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,6 +20,7 @@ namespace iket::patch {
 namespace {
 
 using cubin::Image;
+using ::testing::ElementsAre;
 using cubin::testing::Bytes;
 using sass::Instruction;
 using Code = std::vector<Instruction>;
@@ -234,6 +236,30 @@ TEST(EventChoices, PushesAndPopsGoTogetherOrStay) {
   EXPECT_EQ(left_out({"round"}), 4u) << "odd, even, store and its pop";
   EXPECT_EQ(left_out({"store"}), 4u) << "both ends of round, odd, even";
   EXPECT_EQ(left_out({"odd", "store"}), 3u);
+}
+
+// What is found in a row or category is wanted as if it were found in the name; pairs of clocks are
+// wanted if anything is.
+TEST(EventChoices, RowsAndCategoriesAreChosenLikeNames) {
+  const Image image = Load("values.sm_90a.cubin");
+  const auto chosen = [&](const Names& names) {
+    const Patched patched = Patch(image, Only(names));
+    std::map<uint32_t, const Declaration*> declared;
+    for (const Declaration& declaration : patched.report.declarations) {
+      declared.emplace(declaration.id, &declaration);
+    }
+    std::set<std::string> kept;
+    for (const SiteReport& site : Named(patched.report, "Values").sites) {
+      if (!site.left_out) kept.insert(declared.at(site.event)->name);
+    }
+    return kept;
+  };
+  EXPECT_THAT(chosen({"tile"}), ElementsAre("sync", "tile"));
+  EXPECT_THAT(chosen({"all"}), ElementsAre("said", "sync")) << "a group";
+  EXPECT_THAT(chosen({"tma"}), ElementsAre("copy", "sync")) << "a lane";
+  EXPECT_THAT(chosen({"io"}), ElementsAre("copy", "sync")) << "a category";
+  EXPECT_THAT(chosen({"sync"}), ::testing::IsEmpty());
+  EXPECT_THAT(chosen({""}), ::testing::IsEmpty());
 }
 
 // `payloads` with the id of one site moved from another register.

@@ -58,11 +58,33 @@ std::string Explain(const Plan& plan, uint32_t i, int depth) {
   return plan.sections[i].refusal;
 }
 
+// By its name, or by a row or category that it is in.
+bool IsWanted(const decltype(Options::wants_event)& wants_event, const Declaration& declaration) {
+  if (wants_event(declaration.name)) return true;
+  return std::any_of(declaration.attributes.begin(), declaration.attributes.end(),
+                     [&](const Attribute& attribute) {
+                       const bool says_where = attribute.what == AttributeKind::kCategory ||
+                                               attribute.what == AttributeKind::kGroup ||
+                                               attribute.what == AttributeKind::kLane;
+                       return says_where && !attribute.text.empty() && wants_event(attribute.text);
+                     });
+}
+
 // Which declarations nobody wants, and which sites are therefore left as they are.
 void LeaveOutEvents(const decltype(Options::wants_event)& wants_event, Plan& plan) {
   for (Declaration& declaration : plan.declarations.all) {
     if (declaration.kind == EventKind::kPop) continue;
-    declaration.left_out = !wants_event(declaration.name);
+    if (declaration.kind != EventKind::kSync) {
+      declaration.left_out = !IsWanted(wants_event, declaration);
+    }
+  }
+  // Pairs of clocks are for all the others.
+  const bool any_wanted = std::any_of(
+      plan.declarations.all.begin(), plan.declarations.all.end(), [](const Declaration& it) {
+        return !it.left_out && it.kind != EventKind::kSync && it.kind != EventKind::kPop;
+      });
+  for (Declaration& declaration : plan.declarations.all) {
+    if (declaration.kind == EventKind::kSync) declaration.left_out = !any_wanted;
   }
   // By id: of two names with one, a record may be either.
   struct Event {

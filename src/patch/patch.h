@@ -89,7 +89,8 @@ struct Options {
   const std::map<std::string, uint32_t, std::less<>>* numbered = nullptr;
   // By mangled name; without it all of every kernel is wanted.
   std::function<Choice(const std::string&)> choose{};
-  // By the name of an event, never a pop's; without it all are wanted.
+  // By the name of an event, never a pop's, or its category, group or lane; without it all are
+  // wanted.
   std::function<bool(const std::string&)> wants_event{};
 };
 

@@ -591,10 +591,10 @@ TEST(PatchImage, LeavesAnImageWithoutMarksAlone) {
 
 // Whatever happened to the bits: no crash, and what is written can be read.
 TEST(PatchImage, SurvivesFlippedBits) {
-  EXPECT_GT(
-      testing::PatchFlippedBits(
-          {kPlain, "payloads.sm_90a.cubin", kCalls, "reach.sm_90a.linked.cubin"}, 1, TestOptions()),
-      100u);
+  EXPECT_GT(testing::PatchFlippedBits({kPlain, "payloads.sm_90a.cubin", "values.sm_90a.cubin",
+                                       kCalls, "reach.sm_90a.linked.cubin"},
+                                      1, TestOptions()),
+            100u);
 }
 
 const FunctionReport& Named(const ImageReport& report, const std::string& name) {

@@ -95,6 +95,15 @@ std::optional<uint32_t> MovedConstant(const Instruction& instruction) {
   return instruction.Bits(32, 32);
 }
 
+namespace {
+
+// Of arithmetic: products of 64 bits, doubles and conversions have pairs.
+bool HasPairs(uint32_t base) {
+  return base == 0x025 || (base >= 0x027 && base <= 0x02b) || base >= 0x100;
+}
+
+}  // namespace
+
 bool MayWriteRegister(const Instruction& instruction, uint32_t index) {
   constexpr uint32_t kMostRegisters = 8;  // of one result: DMMA, as far as rows are known
   const OpcodeRow* const row = FindOpcode(instruction);
@@ -104,6 +113,7 @@ bool MayWriteRegister(const Instruction& instruction, uint32_t index) {
   if (operands.find('d') == std::string_view::npos) return false;
   const uint32_t first = instruction.Bits(16, 8);
   uint32_t count = kMostRegisters;
+  if (row->any_form) count = HasPairs(instruction.base_opcode()) ? 2 : 1;
   if (instruction.opcode() == kOpCs2r) count = instruction.Bits(80, 1) != 0 ? 2 : 1;
   if (instruction.opcode() == kOpS2r) count = 1;
   return first != kRegisterZero && first <= index && index < first + count;
@@ -124,15 +134,18 @@ bool MayReadRegister(const Instruction& instruction, uint32_t index) {
         std::string_view(row->operands).find_first_of("abcnNwvgm") == std::string_view::npos;
     return !has_none && (names(24, kWide) || names(32, kWide) || names(64, kWide));
   }
-  // Arithmetic: pairs in products of 64 bits, doubles and conversions. What stands at 32 says the
-  // form.
+  // Arithmetic. What stands at 32 says the form.
   constexpr uint32_t kRegisterForm = 1;
-  const bool is_wide = base == 0x025 || (base >= 0x027 && base <= 0x02b) || base >= 0x100;
-  const uint32_t most = is_wide ? 2 : 1;
+  // Of IMAD.WIDE the factors have one register each; where the sum is a constant (form 3), a factor
+  // has its place.
+  constexpr uint32_t kWideProduct = 0x025, kConstantSum = 3;
+  const bool is_product = base == kWideProduct;
+  const uint32_t most = HasPairs(base) && !is_product ? 2 : 1;
+  const uint32_t most_of_third = is_product && instruction.Bits(9, 3) != kConstantSum ? 2 : most;
   const std::string_view operands(row->operands);
   const bool has_third = operands.find_first_of("BCcZ:") != std::string_view::npos;
   return names(24, most) || (instruction.Bits(9, 3) == kRegisterForm && names(32, most)) ||
-         (has_third && names(64, most));
+         (has_third && names(64, most_of_third));
 }
 
 bool IsIsetp(const Instruction& instruction) { return instruction.base_opcode() == 0x00c; }

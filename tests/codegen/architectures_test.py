@@ -21,7 +21,7 @@ ARCHITECTURES = ["80", "86", "87", "88", "89", "90", "90a", "100", "100a", "100f
 ZOO = ["codegen/forms.cu", "codegen/places.cu", "data/patch/payloads.cu", "data/patch/exits.cu", "data/patch/stores.cu",
        "corpus/control.cu", "corpus/integer.cu", "corpus/floating.cu", "corpus/memory.cu", "corpus/half.cu"]
 # What the patcher may replace: the words of a mark and what its comparison guards, exits, and the first instruction.
-MAY_CHANGE = r"PMTRIG 0xe[12]|ISETP|STS|EXIT|@!?P\d "
+MAY_CHANGE = r"PMTRIG 0xe[1-4]|ISETP|STS|EXIT|@!?P\d "
 WORD = re.compile(r"/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;\s+/\* 0x([0-9a-f]{16}) \*/\s+/\* 0x([0-9a-f]{16}) \*/")
 CONTROL = 0x1FFFFF << 41  # and above them hints of operands, which go with it
 

@@ -11,6 +11,7 @@ for arch in sm_80 sm_90a sm_100a sm_120; do
   for source in plain payloads exits stores; do cubin $source $arch; done
 done
 cubin plain sm_90a .O0 -Xptxas=-O0
+cubin values sm_90a
 
 object=$(mktemp -d)
 trap 'rm -rf "$object"' EXIT
