@@ -31,8 +31,8 @@ enum class Mode {
   kClockLog
 };
 constexpr const char* kModeNames[] = {
-    "clean",    "mark",          "mark_payload", "mark_payload_64", "mark_two", "mark_four", "group", "flow",
-    "push_pop", "range_payload", "token",        "token_payload",   "clock64_log"};
+    "clean", "mark",     "mark_payload",  "mark_payload_64", "mark_two",      "mark_four",  "group",
+    "flow",  "push_pop", "range_payload", "token",           "token_payload", "clock64_log"};
 
 // What people write by hand: clock and id of an event into an array of the warp's own.
 struct LogEntry {
@@ -50,7 +50,13 @@ __global__ void __launch_bounds__(1024)
   // A register of its own: an FMA with a uniform operand issues every second cycle only, and events
   // would hide in the gaps.
   const float factor = a + x * b;
-  [[maybe_unused]] const iket::group group{"all"_ev, first_lane};
+  [[maybe_unused]] const auto group = [&] {
+    if constexpr (kMode == Mode::kGroup) {
+      return iket::group{"all"_ev, first_lane};
+    } else {
+      return 0;
+    }
+  }();
   const long long begin = clock64();
 #pragma unroll 1
   for (int i = 0; i < kIterations; ++i) {

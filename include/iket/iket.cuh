@@ -18,11 +18,11 @@
 // Guarantees
 //   Off    Without IKET_ENABLE nothing is left: the machine code equals that of the same source
 //          without marks.
-//   On     A mark is five instructions, six or seven with a payload. Not collected, it reads the
-//          clock and writes nothing. Collected, it writes to the collector's ring.
+//   On     A mark is five instructions, seven or eight with a payload, about six more for each two
+//          words beyond. Not collected, it reads the clock and writes nothing. Collected, it writes
+//          to the collector's ring.
 //   Warps  An event belongs to a warp: the active lanes of one issue make one event. When two sides
-//          of a branch mark, each side is an event. A payload is the value of the first active
-//          lane.
+//          of a branch mark, each side is an event. Values are those of the first active lane.
 //   Names  Any text, of any length, any number of them.
 //
 //   Order  Marks keep their order among each other and with memory operations that are volatile or
@@ -32,9 +32,9 @@
 // An escaped quote in a name, "say \"hi\""_ev, breaks the build of a __host__ __device__ function:
 // nvcc writes such literals unescaped into the host's code. IKET_MARK("say \"hi\"") works.
 //
-// One file without any #include, so that it can be vendored alone and compiled by NVRTC. sm_80 and
-// later; nvcc 12.5 or NVRTC 12.5 and later, or Clang 19; C++20 for the literals, C++17 for the
-// macros at the end. The machine-level contract is docs/placeholder.md.
+// One file without any #include, so that it can be vendored alone and compiled by NVRTC, which is
+// why it is a long one. sm_80 and later; nvcc 12.5 or NVRTC 12.5 and later, or Clang 19; C++20 for
+// the literals, C++17 for the macros at the end. The machine-level contract is docs/placeholder.md.
 #pragma once
 
 #define IKET_VERSION 100  // major * 10000 + minor * 100 + patch

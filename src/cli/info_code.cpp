@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -117,6 +118,24 @@ bool AnyPlace(const ImageInfo& info) {
   });
 }
 
+// Events that are declared and stand nowhere: what the compiler found out to be dead code. Empty
+// where a site does not show its event, which may be any.
+std::set<uint32_t> WithoutSite(const ImageInfo& info) {
+  std::set<uint32_t> events;
+  for (const patch::Declaration& declaration : info.report.declarations) {
+    events.insert(declaration.id);
+  }
+  for (const patch::FunctionReport& function : info.functions) {
+    // Of a refused one not all sites need be known.
+    if (!function.refusal.empty()) return {};
+    for (const patch::SiteReport& site : function.sites) {
+      if (site.event == 0) return {};
+      events.erase(site.event);
+    }
+  }
+  return events;
+}
+
 // "tile, range begin, i32, gemm.cu:120".
 std::string SiteText(const ImageInfo& info, const patch::SiteReport& site) {
   std::string text;
@@ -160,6 +179,7 @@ std::string ImageText(const ImageInfo& info, const InfoOptions& options) {
         {Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft, Align::kLeft});
     table.Row({"mark", "kind", "payload", "id", AnyPlace(info) ? "where" : "", ""});
     std::vector<patch::Declaration> by_name = info.report.declarations;
+    const std::set<uint32_t> without_site = WithoutSite(info);
     std::ranges::stable_sort(by_name, [](const auto& a, const auto& b) {
       return std::tie(a.name, a.kind) < std::tie(b.name, b.kind);
     });
@@ -167,7 +187,8 @@ std::string ImageText(const ImageInfo& info, const InfoOptions& options) {
       table.Row({Printable(declaration.name), KindText(declaration.kind),
                  Printable(PayloadOf(declaration)), fmt::format("{:#010x}", declaration.id),
                  PlaceText(declaration.file, declaration.line),
-                 Printable(RowText(declaration.attributes))});
+                 Printable(RowText(declaration.attributes)) +
+                     (without_site.contains(declaration.id) ? "  in no code" : "")});
     }
     text += "\n" + table.Text(2);
   }
@@ -223,6 +244,7 @@ void WriteImage(JsonWriter& json, const ImageInfo& info) {
     for (const std::string& name : info.report.foreign.names) json.Value(name);
   }
   {
+    const std::set<uint32_t> without_site = WithoutSite(info);
     auto declarations = json.Array("declarations");
     for (const patch::Declaration& declaration : info.report.declarations) {
       auto entry = json.Object();
@@ -230,6 +252,7 @@ void WriteImage(JsonWriter& json, const ImageInfo& info) {
       json.Member("kind", KindText(declaration.kind));
       json.Member("payload", PayloadText(static_cast<capture::PayloadType>(declaration.payload)));
       WriteAttributes(json, declaration.attributes);
+      json.Member("in_code", !without_site.contains(declaration.id));
       json.Member("id", declaration.id);
       json.Member("file", declaration.file);
       json.Member("line", declaration.line);

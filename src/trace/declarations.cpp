@@ -178,15 +178,17 @@ Declarations::Declarations(std::span<const capture::Declaration> declared, Attri
   for (const capture::Declaration& one : declared) {
     PayloadForm form = FormOf(capture::TypeOf(one.payload));
     form.rule.flip = capture::IsInverted(one.payload) ? ~uint64_t{0} : 0;
-    const Declaration row{.id = one.event,
-                          .kind = KindOf(one.kind),
-                          .payload = form.type,
-                          .name = strings.Intern(one.name),
-                          .file = strings.Intern(one.file),
-                          .line = one.line,
-                          .colour = one.colour,
-                          // Without its pops no push could be closed.
-                          .left_out = one.left_out && one.kind != capture::EventKind::kPop};
+    const Declaration row{
+        .id = one.event,
+        .kind = KindOf(one.kind),
+        // A timer's low word says nothing to anybody.
+        .payload = one.kind == capture::EventKind::kSync ? PayloadType::kNone : form.type,
+        .name = strings.Intern(one.name),
+        .file = strings.Intern(one.file),
+        .line = one.line,
+        .colour = one.colour,
+        // Without its pops no push could be closed.
+        .left_out = one.left_out && one.kind != capture::EventKind::kPop};
     if (row.id == 0 || row.id > ring::kEventIdMask) continue;  // no record can carry it
     const auto [known, is_new] = row_of_meaning.try_emplace(
         std::tuple(row.id, row.kind, row.payload, row.name, row.left_out),

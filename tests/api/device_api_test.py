@@ -1,15 +1,18 @@
 """Every snippet of docs/device-api.md compiles, with marks and without, and records what the page says.
 
 A block ```cuda is the body of a kernel (float* data, int n), or, where it has a __global__, a file. The block ```text
-behind it is what its first warp records, in the order of begins.
+behind it is what its first warp records, as the timeline shows it, in the order of begins.
 """
 import json
 import os
 import re
-import struct
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "perfetto"))
+import replay  # noqa: E402
 
 SOURCE = os.environ["IKET_SOURCE_DIR"]
 HEAD = """#include <cuda_fp16.h>
@@ -31,32 +34,37 @@ def snippets():
         yield f"{title}: {code.splitlines()[0].strip()}", standard, code, text
 
 
-def value(event):
-    """" 3" of a payload, "" of none."""
-    if "payloadType" not in event:
-        return ""
-    form = {5: "<iI", 6: "<II", 7: "<qQ", 13: "<fI", 14: "<dQ", 16: "<QQ"}[event["payloadType"]]
-    number, = struct.unpack("<" + form[1], struct.pack("<" + form[2], event["payloadVal"]))
-    return f" {number:g}" if isinstance(number, float) else f" {number}"
+def values(args):
+    """" 3" of a payload, " m=3 n=4" of values with names."""
+    def shown(value):
+        return f"{value:g}" if isinstance(value, float) else str(value)
+
+    return "".join(f" {shown(value)}" if name in ("payload", "end_payload") else f" {name.removeprefix('end_')}={shown(value)}"
+                   for name, value in args.items())
 
 
 def story(trace):
     """What the first warp recorded, a line each."""
-    launch, = trace["launches"]
-    names = trace["stringTable"]
-    warp = min(life["locIdx"] for life in launch["warpLifetimes"])
+    lives = [s for s in trace.slices if s.name == "Warp Life Time"]
+    life = min(lives, key=lambda s: (s.args["cta"], s.args["warp"]))
+    warp = trace.path(life.track)
     lines = []
-    for mark in launch["markers"]:
-        if mark["locIdx"] == warp:
-            lines.append((mark["timestamp"], f"mark {names[mark['markerNameIdx']]}{value(mark)}"))
-    for span in launch["ranges"]:
-        if span["warpLocIdxs"][0] != warp:
+    for event in [*trace.slices, *trace.instants]:
+        path = trace.path(event.track)
+        # Its own tracks, and those of groups that it speaks for.
+        if path == warp or path[:len(warp) - 1] != warp[:-1]:
             continue
-        begin, *end = span["internalEvents"]
-        text = f"range {names[span['rangeNameIdx']]}{value(begin)}"
-        if end and value(end[0]):
-            text += f", at its end{value(end[0])}"
-        lines.append((span["startTs"], text))
+        if path[len(warp) - 1] != warp[-1] and not path[-1].endswith(f"({warp[-1]})"):
+            continue
+        is_range = isinstance(event, replay.Slice)
+        args = {name: value for name, value in event.args.items() if name not in ("cycles", "source")}
+        ends = {name: args.pop(name) for name in list(args) if name.startswith("end_")}
+        text = ("range " if is_range else "mark ") + event.name + values(args)
+        if ends:
+            text += ", at its end" + values(ends)
+        if path[-1].split(" (")[0] not in ("StackedRanges", "Marker", event.name) or path[-1].endswith(f"({warp[-1]})"):
+            text += f", in {path[-1]}"
+        lines.append((event.begin if is_range else event.ns, text))
     return "".join(line + "\n" for _, line in sorted(lines, key=lambda line: line[0]))
 
 
@@ -80,7 +88,7 @@ class DeviceApiTest(unittest.TestCase):
     def profile(self, folder, cubin, ending):
         """The path of what was written with this ending."""
         output = os.path.join(folder, "out")
-        done = subprocess.run([os.environ["IKET"], "profile", "--device", "sim", "--export", "trace.json", "-o",
+        done = subprocess.run([os.environ["IKET"], "profile", "--device", "sim", "--export", "pftrace", "-o",
                                output, "--", os.environ["IKET_HELLO"], cubin, "snippet", "3"],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stdout)
@@ -111,8 +119,8 @@ class DeviceApiTest(unittest.TestCase):
             with self.subTest(title), tempfile.TemporaryDirectory() as folder:
                 self.compile(folder, code, standard)
                 cubin = self.compile(folder, code, standard, "-DIKET_ENABLE")
-                with open(self.profile(folder, cubin, ".trace.json"), encoding="utf-8") as file:
-                    self.assertEqual(story(json.load(file)), text)
+                with open(self.profile(folder, cubin, ".pftrace"), "rb") as file:
+                    self.assertEqual(story(replay.Replay(file.read())), text)
         self.assertGreater(count, 5)
 
 
