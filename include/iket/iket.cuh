@@ -32,8 +32,8 @@
 // An escaped quote in a name, "say \"hi\""_ev, breaks the build of a __host__ __device__ function:
 // nvcc writes such literals unescaped into the host's code. IKET_MARK("say \"hi\"") works.
 //
-// One file without any #include, so that it can be vendored alone and compiled by NVRTC, which is
-// why it is a long one. sm_80 and later; nvcc 12.5 or NVRTC 12.5 and later, or Clang 19; C++20 for
+// A long file because it is one, without any #include: it can be vendored alone and compiled by
+// NVRTC. sm_80 and later; nvcc 12.5 or NVRTC 12.5 and later, or Clang 19; C++20 for
 // the literals, C++17 for the macros at the end. The machine-level contract is docs/placeholder.md.
 #pragma once
 

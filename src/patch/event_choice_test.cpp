@@ -20,9 +20,9 @@ namespace iket::patch {
 namespace {
 
 using cubin::Image;
-using ::testing::ElementsAre;
 using cubin::testing::Bytes;
 using sass::Instruction;
+using ::testing::ElementsAre;
 using Code = std::vector<Instruction>;
 using Names = std::set<std::string>;
 

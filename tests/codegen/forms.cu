@@ -12,8 +12,8 @@ using namespace iket::literals;
 #endif
 #define BOTH(...) __VA_ARGS__  // keeps commas together
 // What C++17 needs in front.
-#define NAMES                                                                           \
-  FORM(, BOTH(IKET_NAME(three, "k", i, n, x); IKET_NAME(four, "k", a, b, c, d);         \
+#define NAMES                                                                            \
+  FORM(, BOTH(IKET_NAME(three, "k", i, n, x); IKET_NAME(four, "k", a, b, c, d);          \
               IKET_NAME(mma, "mma"); IKET_NAME(wgmma, "wgmma"); IKET_NAME(load, "load"); \
               IKET_NAME(producer, "producer"); IKET_NAME(smem, "smem[s]");))
 
