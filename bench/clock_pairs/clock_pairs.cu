@@ -53,10 +53,8 @@ __global__ void __launch_bounds__(1024) WithPairs(float* sink) { Work<true>(sink
 int main() {
   float* sink;
   GPU_CHECK(cudaMalloc(&sink, sizeof(float)));
-  for (int i = 0; i < 3; ++i) {
-    WithoutPairs<<<gpu_bench::Multiprocessors(), 1024>>>(sink);
-    WithPairs<<<gpu_bench::Multiprocessors(), 1024>>>(sink);
-  }
+  WithoutPairs<<<gpu_bench::Multiprocessors(), 1024>>>(sink);
+  WithPairs<<<gpu_bench::Multiprocessors(), 1024>>>(sink);
   GPU_CHECK(cudaDeviceSynchronize());
   return 0;
 }

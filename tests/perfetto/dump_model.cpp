@@ -65,7 +65,8 @@ void WritePayload(JsonWriter& json, const char* key, const trace::Model& model, 
   json.Member(std::string(key) + "_name", model.String(declaration.payload_name));
   auto array = json.Array(std::string(key) + "_more");
   for (size_t i = 0; i < model.values.size(); ++i) {
-    if (model.values.event[i] != event) continue;
+    const bool is_payload = model.values.index[i] == trace::Values::kPayload;
+    if (model.values.event[i] != event || is_payload) continue;
     const trace::Value& value = declaration.more[model.values.index[i]];
     auto object = json.Object();
     json.Member("index", model.values.index[i]);
