@@ -86,6 +86,8 @@ struct __nv_bfloat16;
 struct __nv_fp8_e4m3;
 struct __nv_fp8_e5m2;
 
+#define IKET_DETAIL_A_TEXT "iket: a name is a literal with _ev behind it: \"load\"_ev"
+
 namespace iket {
 inline namespace v1 {
 namespace detail {
@@ -255,19 +257,17 @@ template <typename T>
 struct attributes_of<T, decltype(static_cast<typename T::attributes*>(nullptr), void())> {
   using type = typename T::attributes;
 };
+template <typename Name, typename... Values>
+struct name_of_values;
 template <typename Name, typename Attribute>
 struct annotated_name : Name {
   using attributes = joined<typename attributes_of<Name>::type, Attribute>;
-};
-template <typename Name, typename Text>
-struct annotated_name<Name, attribute<about::lane, 0, Text>> : Name {
-  using attributes = joined<typename attributes_of<Name>::type, attribute<about::lane, 0, Text>>;
-  using row = Text;
-};
-template <typename Name, typename Text>
-struct annotated_name<Name, attribute<about::group, 0, Text>> : Name {
-  using attributes = joined<typename attributes_of<Name>::type, attribute<about::group, 0, Text>>;
-  using row = Text;
+  // Not the name's own, which would be of the name alone.
+  template <typename... Values>
+  IKET_DETAIL_FUNCTION constexpr name_of_values<annotated_name, Values...> operator()(
+      Values...) const {
+    return {};
+  }
 };
 template <typename Group, typename Name>
 using grouped_name = annotated_name<Name, attribute<about::group, 0, Group>>;
@@ -279,19 +279,52 @@ template <typename Name>
 struct name_in<no_name, Name> {  // of no group
   using type = Name;
 };
-// Whether it has a row of its own on the timeline.
-template <typename T, typename = void>
-struct is_apart {
+// Whether it has a row of its own on the timeline, and which group's it is.
+template <typename T>
+struct row_of {
+  static constexpr bool is_row = false;
+};
+template <typename Text>
+struct row_of<attribute<about::lane, 0, Text>> {
+  static constexpr bool is_row = true;
+};
+template <typename Text>
+struct row_of<attribute<about::group, 0, Text>> {
+  static constexpr bool is_row = true;
+  using group = Text;
+};
+template <typename Attributes>
+struct rows_of;
+template <typename... Attributes>
+struct rows_of<joined<Attributes...>> {
+  static constexpr bool is_row = (rows_of<Attributes>::is_row || ... || false);
+};
+template <about What, unsigned char Number, typename Text>
+struct rows_of<attribute<What, Number, Text>> : row_of<attribute<What, Number, Text>> {};
+template <typename Attributes, typename Group>
+struct speaks_for {
   static constexpr bool value = false;
 };
-template <typename T>
-struct is_apart<T, decltype(static_cast<typename T::row*>(nullptr), void())> {
+template <typename... Attributes, typename Group>
+struct speaks_for<joined<Attributes...>, Group> {
+  static constexpr bool value = (speaks_for<Attributes, Group>::value || ... || false);
+};
+template <typename Group>
+struct speaks_for<attribute<about::group, 0, Group>, Group> {
   static constexpr bool value = true;
+};
+template <typename Name>
+struct is_apart {
+  static constexpr bool value = rows_of<typename attributes_of<Name>::type>::is_row;
+};
+template <typename Name, typename Group>
+struct is_of_group {
+  static constexpr bool value = speaks_for<typename attributes_of<Name>::type, Group>::value;
 };
 template <typename Name, typename Attribute>
 IKET_DETAIL_FUNCTION constexpr annotated_name<Name, Attribute> operator|(Name,
                                                                          annotation<Attribute>) {
-  static_assert(is_name<Name>::value, "iket: a name is a literal with _ev behind it: \"load\"_ev");
+  static_assert(is_name<Name>::value, IKET_DETAIL_A_TEXT);
   return {};
 }
 template <unsigned Rgb>
@@ -303,6 +336,9 @@ struct colour_text : no_name {
 // what the values of the payload are called;
 template <typename Name, typename... Values>
 struct name_of_values : Name {
+  static_assert(sizeof...(Values) <= 4, "iket: an event has at most four values");
+  template <typename... Again>
+  void operator()(Again...) const = delete;  // it has names for its values
   static constexpr int value_count = static_cast<int>(sizeof...(Values));
   using values = name_of_values;
   template <typename Outer, typename Value>
@@ -349,6 +385,11 @@ struct value_count_of<T, decltype(T::value_count, void())> {
 template <typename Name, int Level>
 struct leveled_name : Name {
   static constexpr int level = Level;
+  template <typename... Values>
+  IKET_DETAIL_FUNCTION constexpr name_of_values<leveled_name, Values...> operator()(
+      Values...) const {
+    return {};
+  }
 };
 template <typename T, typename = void>
 struct level_of {
@@ -743,9 +784,22 @@ struct dag_of {
   }
 };
 
+#if IKET_DETAIL_ON
+__device__ __forceinline__ unsigned timer() {
+  unsigned low;
+  asm volatile("mov.u32 %0, %%globaltimer_lo;" : "=r"(low));
+  return low;
+}
+#endif
 struct sync_text : no_name {
   IKET_DETAIL_FUNCTION static constexpr int size() { return 4; }
   IKET_DETAIL_FUNCTION static constexpr char at(int i) { return "sync"[i]; }
+};
+
+// A group or a condition.
+template <typename T>
+struct is_speaker {
+  static constexpr bool value = false;
 };
 
 // True, or the build ends with a sentence: a name, values that can be a payload, and as many of
@@ -757,13 +811,18 @@ IKET_DETAIL_FUNCTION constexpr bool is_event() {
   constexpr bool of_types = (payload_type<T>::known && ... && true);
   constexpr bool counted =
       given == named || (named == 0 && given == 1) || (Kind == kind::range_end && given == 0);
-  static_assert(is_name<Name>::value, "iket: a name is a literal with _ev behind it: \"load\"_ev");
-  static_assert(of_types,
+  constexpr bool named_well = is_name<Name>::value;
+  static_assert(
+      named_well || !is_speaker<Name>::value,
+      "iket: marks and range_if take a group or only_if() in front of the name, tokens and "
+      "flows a group, and nothing else does");
+  static_assert(named_well || is_speaker<Name>::value, IKET_DETAIL_A_TEXT);
+  static_assert(!named_well || of_types,
                 "iket: a payload is numbers (integer, bool, enum, float, double, half, bfloat16, "
                 "fp8) or pointers; cast the value to one of them");
-  static_assert(counted,
+  static_assert(!named_well || !of_types || given > 4 || counted,
                 "iket: several values need a name each, and each name a value: "
-                "mark(\"tile\"_ev(\"m\"_ev, \"n\"_ev), m, n)");
+                "mark(\"tile\"_ev(\"m\"_ev, \"n\"_ev), m, n), with IKET_NAME in C++17");
   static_assert(given <= 4, "iket: an event has at most four values");
   return is_name<Name>::value && of_types && counted && given <= 4;
 }
@@ -837,6 +896,12 @@ class condition {
   bool holds_ = false;
 #endif
 };
+namespace detail {
+template <>
+struct is_speaker<condition> {
+  static constexpr bool value = true;
+};
+}  // namespace detail
 [[nodiscard]] IKET_DETAIL_FUNCTION condition only_if(bool holds) {
   condition made;
 #if defined(IKET_ENABLE)
@@ -853,8 +918,7 @@ class condition {
 //   iket::range inner{iket::level<2>("k"_ev), k};  // not with -DIKET_ENABLE -DIKET_LEVEL=1
 template <int Level, typename Name>
 IKET_DETAIL_FUNCTION constexpr detail::leveled_name<Name, Level> level(Name) {
-  static_assert(detail::is_name<Name>::value,
-                "iket: a name is a literal with _ev behind it: \"load\"_ev");
+  static_assert(detail::is_name<Name>::value, IKET_DETAIL_A_TEXT);
   return {};
 }
 
@@ -864,10 +928,12 @@ IKET_DETAIL_FUNCTION constexpr detail::leveled_name<Name, Level> level(Name) {
 // each other. A category is for choosing what to record or to show.
 template <typename Text>
 IKET_DETAIL_FUNCTION constexpr auto lane(Text) {
+  static_assert(detail::is_name<Text>::value, IKET_DETAIL_A_TEXT);
   return detail::annotation<detail::attribute<detail::about::lane, 0, Text>>{};
 }
 template <typename Text>
 IKET_DETAIL_FUNCTION constexpr auto category(Text) {
+  static_assert(detail::is_name<Text>::value, IKET_DETAIL_A_TEXT);
   return detail::annotation<detail::attribute<detail::about::category, 0, Text>>{};
 }
 template <unsigned Rgb>
@@ -886,8 +952,7 @@ template <typename Text>
 class group {
  public:
   IKET_DETAIL_FUNCTION group(Text, [[maybe_unused]] bool lead) {
-    static_assert(detail::is_name<Text>::value,
-                  "iket: a name is a literal with _ev behind it: \"producer\"_ev");
+    static_assert(detail::is_name<Text>::value, IKET_DETAIL_A_TEXT);
 #if IKET_DETAIL_ON
     // The lead alone would part from its warp at each event, which costs forty cycles.
     speaks_ = __any_sync(__activemask(), lead) != 0;
@@ -906,6 +971,13 @@ class group {
   bool speaks_ = false;
 #endif
 };
+
+namespace detail {
+template <typename Text>
+struct is_speaker<group<Text>> {
+  static constexpr bool value = true;
+};
+}  // namespace detail
 
 // A point in time on the timeline of the warp. `name` is a literal: "load"_ev. With values of the
 // first active lane, at most four: any integer, bool, enum, float, double, half, bfloat16, fp8, or
@@ -926,25 +998,29 @@ IKET_DETAIL_FUNCTION void mark(group<Group> speaker, Name, T... value) {
   if (speaker) mark(detail::grouped_name<Group, Name>{}, value...);
 }
 
+// A macro, because it is in one line of the source: of any other ptxas does not know the caller.
+#define IKET_DETAIL_EACH_LANE(...)                                                       \
+  unsigned number;                                                                       \
+  asm("mov.u32 %0, %%laneid;" : "=r"(number));                                           \
+  for (unsigned left = __activemask(); left != 0; left &= left - 1) {                    \
+    if (number + 1 == static_cast<unsigned>(__ffs(static_cast<int>(left)))) __VA_ARGS__; \
+  }
+
 // For the rare case: a mark of each active lane, one after the other, with its number in the warp
 // ("lane") and up to three values of its own. It costs a mark a lane.
 template <typename Name, typename... T>
 IKET_DETAIL_FUNCTION void mark_each_lane(Name, T... value) {
+  static_assert(sizeof...(T) <= 3, "iket: the lane's number is a value, so that three are left");
   using named = typename detail::each_lane<Name, static_cast<int>(sizeof...(T))>::type;
-  unsigned number = 0;
 #if IKET_DETAIL_ON
   if constexpr (detail::is_kept<Name>::value) {
-    asm("mov.u32 %0, %%laneid;" : "=r"(number));
-    for (unsigned left = __activemask(); left != 0; left &= left - 1) {
-      if (number + 1 == static_cast<unsigned>(__ffs(static_cast<int>(left)))) {
-        mark(named{}, static_cast<unsigned char>(number), value...);
-      }
-    }
+    IKET_DETAIL_EACH_LANE(mark(named{}, static_cast<unsigned char>(number), value...));
     return;
   }
 #endif
-  mark(named{}, static_cast<unsigned char>(number), value...);
+  mark(named{}, static_cast<unsigned char>(0), value...);
 }
+#undef IKET_DETAIL_EACH_LANE
 
 // Opens a range that the next pop() of the same warp closes; ranges nest. Prefer `range` where the
 // two ends lie in one scope: its end carries the name, so that a mix-up is seen.
@@ -1075,14 +1151,15 @@ IKET_DETAIL_FUNCTION void end(token<Name, Opened...> closed, T... value) {
 }
 template <typename Group, typename Name, typename... Opened, typename... T>
 IKET_DETAIL_FUNCTION void end(group<Group> speaker, token<Name, Opened...> closed, T... value) {
+  static_assert(detail::is_of_group<Name, Group>::value,
+                "iket: the range of this token is not of this group: who starts it ends it");
   if (speaker) end(closed, value...);
 }
 
 // A token of no range, of the type that start() returns for this name, and payload types if any.
 template <typename... Values, typename Name>
 [[nodiscard]] IKET_DETAIL_FUNCTION token<Name, Values...> sentinel(Name) {
-  static_assert(detail::is_name<Name>::value,
-                "iket: a name is a literal with _ev behind it: \"load\"_ev");
+  static_assert(detail::is_name<Name>::value, IKET_DETAIL_A_TEXT);
   return {};
 }
 template <typename... Values, typename Group, typename Name>
@@ -1130,14 +1207,17 @@ IKET_DETAIL_FUNCTION unsigned barrier_id(const void* barrier, unsigned phase) {
 //       .edge("mma"_ev, "store"_ev);
 template <typename Text>
 IKET_DETAIL_FUNCTION constexpr detail::dag_of<Text> dag(Text) {
+  static_assert(detail::is_name<Text>::value, IKET_DETAIL_A_TEXT);
   return {};
 }
 template <typename Text>
 IKET_DETAIL_FUNCTION constexpr auto label(Text) {
+  static_assert(detail::is_name<Text>::value, IKET_DETAIL_A_TEXT);
   return detail::annotation<detail::attribute<detail::about::label, 0, Text>>{};
 }
 template <typename Text>
 IKET_DETAIL_FUNCTION constexpr auto via(Text) {
+  static_assert(detail::is_name<Text>::value, IKET_DETAIL_A_TEXT);
   return detail::annotation<detail::attribute<detail::about::via, 0, Text>>{};
 }
 
@@ -1147,9 +1227,7 @@ IKET_DETAIL_FUNCTION constexpr auto via(Text) {
 IKET_DETAIL_FUNCTION void sync() {
 #if IKET_DETAIL_ON
   if constexpr (detail::is_kept<detail::sync_text>::value) {
-    unsigned timer;
-    asm volatile("mov.u32 %0, %%globaltimer_lo;" : "=r"(timer));
-    detail::event<detail::kind::sync>(detail::sync_text{}, timer);
+    detail::event<detail::kind::sync>(detail::sync_text{}, detail::timer());
   }
 #endif
 }

@@ -6,12 +6,20 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "cli/event_words.h"
 #include "export/json_writer.h"
 #include "ring/event_kind.h"
 
 namespace iket::cli {
+
+// A column is as wide as its widest text: what nobody would read to its end is cut.
+inline std::string Clipped(std::string text) {
+  constexpr size_t kMost = 200;
+  if (text.size() > kMost) text.replace(kMost, std::string::npos, "...");
+  return text;
+}
 
 // "i32 m, i32 n" of a payload and attributes that name values; the type alone where nothing does.
 template <typename Attributes>
@@ -23,7 +31,7 @@ std::string ValuesText(capture::PayloadType payload, const Attributes& attribute
     text += ", " + PayloadText(static_cast<capture::PayloadType>(attribute.number)) + " " +
             attribute.text;
   }
-  return text;
+  return Clipped(std::move(text));
 }
 // "lane wgmma, group producer, category io" of attributes that say so.
 template <typename Attributes>
@@ -37,7 +45,7 @@ std::string RowText(const Attributes& attributes) {
     if (what.empty()) continue;
     text += (text.empty() ? "" : ", ") + std::string(what) + attribute.text;
   }
-  return text;
+  return Clipped(std::move(text));
 }
 // "gemm: tma -> mma, smem[s], by mbarrier".
 template <typename Edge>
@@ -59,11 +67,16 @@ void WriteAttributes(exporter::JsonWriter& json, const Attributes& attributes) {
                  attribute.text);
     }
   }
+  // Of several of a kind the last counts.
+  std::string_view lane, group, category;
   for (const auto& attribute : attributes) {
-    if (attribute.what == ring::AttributeKind::kLane) json.Member("lane", attribute.text);
-    if (attribute.what == ring::AttributeKind::kGroup) json.Member("group", attribute.text);
-    if (attribute.what == ring::AttributeKind::kCategory) json.Member("category", attribute.text);
+    if (attribute.what == ring::AttributeKind::kLane) lane = attribute.text;
+    if (attribute.what == ring::AttributeKind::kGroup) group = attribute.text;
+    if (attribute.what == ring::AttributeKind::kCategory) category = attribute.text;
   }
+  if (!lane.empty()) json.Member("lane", lane);
+  if (!group.empty()) json.Member("group", group);
+  if (!category.empty()) json.Member("category", category);
 }
 
 template <typename Edges>

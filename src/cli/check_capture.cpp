@@ -25,7 +25,8 @@ constexpr std::array kNoFaultOfTheFile = {
     &trace::Counters::orphan_records,      &trace::Counters::rings_short,
     &trace::Counters::tokens_again,        &trace::Counters::depth_overflows,
     &trace::Counters::flows_unmatched,     &trace::Counters::launches_unseen,
-    &trace::Counters::launches_unmatched,
+    &trace::Counters::launches_unmatched,  &trace::Counters::values_missing,
+    &trace::Counters::values_orphan,
 };
 
 void CheckDamage(const capture::Damage& damage, std::vector<Fault>& faults) {

@@ -166,7 +166,7 @@ std::string Text(const std::string& file, const capture::Reader& reader, bool al
       const auto attributes = facts.AttributesOf(declaration);
       std::string about = RowText(attributes);
       if (declaration.left_out) about += (about.empty() ? "" : ", ") + std::string(kLeftOut);
-      marks.Row({Printable(declaration.name), KindText(declaration.kind),
+      marks.Row({Clipped(Printable(declaration.name)), KindText(declaration.kind),
                  Printable(ValuesText(declaration.payload, attributes)),
                  fmt::format("{:#010x}", declaration.event),
                  PlaceText(declaration.file, declaration.line), Printable(about)});

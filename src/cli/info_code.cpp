@@ -184,7 +184,7 @@ std::string ImageText(const ImageInfo& info, const InfoOptions& options) {
       return std::tie(a.name, a.kind) < std::tie(b.name, b.kind);
     });
     for (const patch::Declaration& declaration : by_name) {
-      table.Row({Printable(declaration.name), KindText(declaration.kind),
+      table.Row({Clipped(Printable(declaration.name)), KindText(declaration.kind),
                  Printable(PayloadOf(declaration)), fmt::format("{:#010x}", declaration.id),
                  PlaceText(declaration.file, declaration.line),
                  Printable(RowText(declaration.attributes)) +

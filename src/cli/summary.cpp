@@ -95,7 +95,9 @@ void Summary::Add(const Loaded& loaded) {
   for (const auto& kernel : loaded.facts().kernels) names_.push_back(kernel.mangled_name);
   for (const auto& filter : loaded.facts().filters) AddOnce(FilterText(filter), filters_);
   for (const auto& declaration : loaded.facts().declarations) {
+    // Neither has a name of the program's.
     if (declaration.kind == capture::EventKind::kPop) continue;
+    if (declaration.kind == capture::EventKind::kSync) continue;
     (declaration.left_out ? events_left_out_ : events_wanted_).insert(Printable(declaration.name));
   }
   const auto is_left_out = [](const auto& launch) { return launch.left_out && !launch.failed; };
@@ -169,10 +171,12 @@ std::string Summary::Text() const {
                         Share(records_lost_, records_written_));
   table.Row({"events", fmt::format("{} kept, {}", Count(events_), lost)});
   if (!events_left_out_.empty()) {
-    table.Row(
-        {"only", fmt::format("{} of {}; {} of {} stay as they were", Count(events_wanted_.size()),
-                             Counted(events_wanted_.size() + events_left_out_.size(), "name"),
-                             Count(sites_left_out_), Counted(sites_, "site"))});
+    std::set<std::string> all =
+        events_wanted_;  // a name may be wanted in one row and not in others
+    all.insert(events_left_out_.begin(), events_left_out_.end());
+    table.Row({"only", fmt::format("{} of {}; {} of {} stay as they were",
+                                   Count(events_wanted_.size()), Counted(all.size(), "name"),
+                                   Count(sites_left_out_), Counted(sites_, "site"))});
   }
   if (longest.empty()) table.Row({"longest ranges", "none"});
   size_t start = 0;
@@ -235,16 +239,19 @@ std::vector<std::string> Summary::UnusedRules(const session::Selection& selectio
 std::string Summary::WhyNoEvents(const session::Selection& selection) const {
   if (selection.events.empty() || events_left_out_.empty() || !events_wanted_.empty()) return "";
   const std::vector<std::string> names(events_left_out_.begin(), events_left_out_.end());
-  return fmt::format("--range-filter '{}' is found in no name of a mark or range; there are {}",
-                     Printable(selection.events), NameList(names));
+  return fmt::format(
+      "--range-filter '{}' is found in no name, category, group or lane of a mark or range; there "
+      "are {}",
+      Printable(selection.events), NameList(names));
 }
 
 std::string Summary::WhyNothing(const session::Selection& selection) const {
   if (warps_ != 0) return "";
   if (const std::string why = WhyNoEvents(selection); !why.empty()) return why;
   if (kernels_ == 0 && !without_events_.empty()) {
-    return fmt::format("--range-filter '{}' is found in no name of a mark or range of {}",
-                       Printable(selection.events), NameList(without_events_));
+    return fmt::format(
+        "--range-filter '{}' is found in no name, category, group or lane of a mark or range of {}",
+        Printable(selection.events), NameList(without_events_));
   }
   if (kernels_ == 0 && !left_out_.empty()) {
     return fmt::format("--kernel '{}' is found in no name of a kernel with marks; there are {}",

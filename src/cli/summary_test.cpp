@@ -122,10 +122,10 @@ TEST_F(SummaryTest, ANameThatNoEventHasIsSaidWithThoseThatThereAre) {
   for (int i = 7; i <= 12; ++i) gpu_.Declare(EventKind::kMark, fmt::format("mark{}", i));
   LeaveOut(gpu_, [](const std::string&) { return true; });
   const Summary summary = Sum();
-  EXPECT_EQ(
-      summary.WhyNoEvents({.events = "mma"}),
-      "--range-filter 'mma' is found in no name of a mark or range; there are mark10, mark11, "
-      "mark12, mark7, mark8, mark9, range1, range2, range3, range4 and 2 more");
+  EXPECT_EQ(summary.WhyNoEvents({.events = "mma"}),
+            "--range-filter 'mma' is found in no name, category, group or lane of a mark or range; "
+            "there are mark10, mark11, "
+            "mark12, mark7, mark8, mark9, range1, range2, range3, range4 and 2 more");
   EXPECT_EQ(summary.WhyNoEvents({}), "") << "nobody asked";
   EXPECT_EQ(summary.WhyNothing({.events = "mma"}), "") << "there are warps";
 }

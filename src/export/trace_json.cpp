@@ -196,7 +196,9 @@ class Writer {
     const trace::Declaration& declaration = model_.declarations[model_.events.declaration[event]];
     auto object = json_.Object();
     json_.Member("eventId", id);
-    WritePayload(declaration.payload, model_.events.payload[event]);
+    if (model_.HasPayload(event)) {
+      WritePayload(declaration.payload, model_.events.payload[event]);
+    }
     json_.Member("timestamp", TimeOf(warp, model_.events.cycles[event]));
   }
   void WriteRanges(uint32_t warp) {

@@ -164,7 +164,9 @@ void WindowEncoder::NameArguments(const trace::Declaration& declaration) {
     while (is_taken()) name = fmt::format("{}: {}", i + 1, name);
     taken.push_back(name);
     const auto next = static_cast<uint32_t>(value_names_.size() + 1);
-    numbers[i] = value_names_.try_emplace(std::move(name), next).first->second;
+    const auto [known, is_new] = value_names_.try_emplace(name, next);
+    if (is_new) names_.push_back(std::move(name));
+    numbers[i] = known->second;
   }
 }
 
@@ -213,7 +215,18 @@ const trace::Declaration* WindowEncoder::PlacedDeclaration(uint32_t label) const
 void WindowEncoder::InternNames(std::span<const Edge> window) {
   for (uint32_t label : used_) iids_[label] = 0;
   used_.clear();
+  used_arguments_.clear();
+  used_categories_.clear();
+  uint32_t before = kNoRow;
   for (const Edge& edge : window) {
+    if (edge.declaration != before && edge.declaration != kNoRow) {
+      before = edge.declaration;
+      for (const uint32_t number : arguments_[before]) {
+        if (number != 0) used_arguments_.insert(number);
+      }
+      const trace::StringId category = model_.declarations[before].category;
+      if (category != 0) used_categories_.insert(category);
+    }
     const uint32_t label = LabelOf(edge);
     if (label == kNoRow || iids_[label] != 0) continue;
     used_.push_back(label);
@@ -246,13 +259,15 @@ void WindowEncoder::WriteHead(uint64_t first_ns, uint32_t sequence, ProtoWriter&
     for (uint32_t i = 0; i < std::size(kArgumentNames); ++i) {
       WriteInterned(writer, InternedData::kDebugAnnotationNames, i + 1, kArgumentNames[i]);
     }
-    for (const auto& [name, number] : value_names_) {
+    for (const uint32_t number : used_arguments_) {
+      const std::string& name = names_[number - 1];
       const auto iid = static_cast<uint32_t>(std::size(kArgumentNames)) + 2 * number - 1;
       WriteInterned(writer, InternedData::kDebugAnnotationNames, iid, name);
       WriteInterned(writer, InternedData::kDebugAnnotationNames, iid + 1, "end_" + name);
     }
-    for (const auto& [category, number] : categories_) {
-      WriteInterned(writer, InternedData::kEventCategories, number + 1, model_.String(category));
+    for (const trace::StringId category : used_categories_) {
+      WriteInterned(writer, InternedData::kEventCategories, categories_.at(category) + 1,
+                    model_.String(category));
     }
   }
   writer.Varint(TracePacket::kSequenceFlags, TracePacket::kStateCleared | TracePacket::kNeedsState);
@@ -355,8 +370,10 @@ uint8_t* WindowEncoder::PutEvent(uint8_t* out, const Edge& edge, size_t first_va
     const trace::PayloadType reads = declaration.kind == trace::EventKind::kUnknown
                                          ? trace::PayloadType::kU64
                                          : declaration.payload;
-    out = PutPayload(out, ArgumentOf(edge.declaration, 0, edge.kind == EdgeKind::kRangeEnd), reads,
-                     model_.events.payload[edge.event]);
+    if (model_.HasPayload(edge.event)) {
+      out = PutPayload(out, ArgumentOf(edge.declaration, 0, edge.kind == EdgeKind::kRangeEnd),
+                       reads, model_.events.payload[edge.event]);
+    }
     for (size_t i = first_value; i < last_value; ++i) {
       out = PutValue(out, edge, model_.values.index[i], model_.values.value[i]);
     }

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -54,9 +55,12 @@ class WindowEncoder {
   const trace::Model& model_;
   const TrackTree& tracks_;
   const bool range_cycles_;
+  std::set<uint32_t> used_arguments_;               // numbers, in this window
+  std::set<trace::StringId> used_categories_;       // likewise
   const bool has_large_;                            // whether any event is for WriteLarge()
   std::map<trace::StringId, uint32_t> categories_;  // numbered from 0
   std::map<std::string, uint32_t> value_names_;     // from 1
+  std::vector<std::string> names_;                  // by those numbers, less one
   // By declaration and value; 0: it has no name of its own.
   std::vector<std::array<uint32_t, ring::kMostValues>> arguments_;
   std::vector<uint32_t> iids_;             // by label; 0: not in this window

@@ -8,15 +8,15 @@ namespace {
 
 // 0x00RRGGBB in four bytes.
 uint32_t ColourOf(const patch::Declaration& declaration) {
+  uint32_t colour = capture::kAutomaticColour;
   for (const patch::Attribute& attribute : declaration.attributes) {
     if (attribute.what != patch::AttributeKind::kColour || attribute.text.size() != 4) continue;
-    uint32_t colour = 0;
+    colour = 0;
     for (uint32_t i = 0; i < 3; ++i) {
       colour |= uint32_t{static_cast<uint8_t>(attribute.text[i])} << (8 * i);
     }
-    return colour;
   }
-  return capture::kAutomaticColour;
+  return colour;
 }
 
 capture::Declaration ToCapture(uint32_t image, const patch::Declaration& declaration) {
@@ -48,7 +48,12 @@ void Account(Guest& guest, const cubin::Image& image, const patch::ImageReport& 
                               .bytes = bytes.size(),
                               .marked_functions = static_cast<uint32_t>(report.functions.size()),
                               .source = source});
-  for (const patch::Declaration& declaration : report.declarations) {
+  for (size_t at = 0; at < report.declarations.size(); ++at) {
+    const patch::Declaration& declaration = report.declarations[at];
+    // Of two with one id the last is the one that is known, with what is said of it alone.
+    if (at + 1 < report.declarations.size() && report.declarations[at + 1].id == declaration.id) {
+      continue;
+    }
     guest.Append(ToCapture(number, declaration));
     for (uint32_t i = 0; i < declaration.attributes.size(); ++i) {
       const patch::Attribute& attribute = declaration.attributes[i];

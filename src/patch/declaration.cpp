@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <tuple>
 
 #include "base/bytes.h"
 
@@ -28,7 +30,9 @@ std::string Text(UntrustedBytes bytes) {
 // Nothing unless they fill the bytes.
 std::optional<std::vector<Attribute>> ParseAttributes(UntrustedBytes bytes) {
   std::vector<Attribute> attributes;
+  constexpr size_t kMostAttributes = 64;
   for (uint64_t at = 0; at < bytes.size();) {
+    if (attributes.size() == kMostAttributes) return {};
     const auto what = bytes.Read<uint8_t>(at);
     const auto number = bytes.Read<uint8_t>(at + 1);
     const auto length = bytes.Read<uint16_t>(at + 2);
@@ -95,9 +99,11 @@ Edge EdgeOf(const Declaration& declaration) {
 
 Declarations ReadDeclarations(const cubin::Image& image) {
   Declarations result;
+  std::set<std::tuple<uint32_t, uint64_t, uint64_t>> read;  // many symbols may name one array
   for (const cubin::Symbol& symbol : image.symbols()) {
     if (!IsData(symbol) || !symbol.has_section) continue;
     if (!NamesADeclaration(symbol.name)) continue;
+    if (!read.emplace(symbol.section, symbol.value, symbol.size).second) continue;
     const UntrustedBytes section(image.sections()[symbol.section].data);
     const auto bytes = section.Slice(symbol.value, symbol.size);
     std::optional<Declaration> declaration;

@@ -38,10 +38,8 @@ bool SpellsNames(std::string_view function) {
 // Whether the function that stores events of this kind and name is the innermost. Of names that are
 // made by macros it says the kind alone.
 bool StoresEvent(const LocatedSite& site, std::string_view function) {
-  if (function.find("emit_end") != std::string_view::npos) {
-    if (site.kind != EventKind::kTokenEnd) return false;
-  } else if (function.find(fmt::format("4kindE{}E", static_cast<int>(site.kind))) ==
-             std::string_view::npos) {
+  if (function.find(fmt::format("4kindE{}E", static_cast<int>(site.kind))) ==
+      std::string_view::npos) {
     return false;
   }
   if (!SpellsNames(function)) return true;

@@ -79,6 +79,9 @@ class SiteFinder {
       return stores.size() > 1 && more.empty() ? "two stores in one site"
                                                : "stores and slots in it do not belong together";
     }
+    for (const uint32_t at : next) {
+      if ((*SlotMask(code_[at]) & 0xff) != site.bytes) return "its records differ in size";
+    }
     for (size_t i = more.size(); i-- > 0;) {
       site.more.push_back({.next = next[i], .address = more[i], .store = stores[i]});
     }
@@ -88,6 +91,7 @@ class SiteFinder {
       if (!code_[i].is_unguarded()) return "its address slot is guarded";
       site.address = i;
     }
+    if (!site.more.empty() && !site.has_payload()) return "its address slot is missing";
     if (site.has_payload() != (StoreOf(code_[site.store]) == Store::kPayload)) {
       return site.has_payload() ? "an address slot without a payload"
                                 : "its address slot is missing";

@@ -292,8 +292,9 @@ class Alignment {
     return pairs;
   }
 
-  // The pairs that warps took on the way: of the timer they have the low word, which the cycles
-  // since the pair before it complete.
+  // The pairs that warps took on the way. Of the timer they have the low word; it never steps back,
+  // and the cycles since the pair before tell how often it came around. Where they say that %clock
+  // came around unseen as well, the warp's cycles are too few from there on: the rest is left out.
   void AddSyncs(std::span<const uint32_t> members, const SmFrequency& frequency,
                 std::vector<ClockPair>& pairs) const {
     for (uint32_t member : members) {
@@ -305,15 +306,24 @@ class Alignment {
            ++event) {
         const uint32_t declaration = model_.events.declaration[event];
         if (model_.declarations[declaration].kind != EventKind::kSync) continue;
-        const auto at = static_cast<int64_t>(model_.events.cycles[event]);
-        const uint64_t expected =
-            timer_ns +
-            static_cast<uint64_t>(std::llround(static_cast<double>(at - offset) / frequency.ghz));
+        const auto cycles =
+            static_cast<double>(static_cast<int64_t>(model_.events.cycles[event]) - offset);
         const auto low = static_cast<uint32_t>(model_.events.payload[event]);
-        timer_ns = expected + static_cast<uint64_t>(int64_t{
-                                  static_cast<int32_t>(low - static_cast<uint32_t>(expected))});
-        offset = at;
-        pairs.push_back({span.base_cycles + at, static_cast<int64_t>(timer_ns - model_.origin_ns)});
+        const uint32_t step = low - static_cast<uint32_t>(timer_ns);
+        const double rounds =
+            std::round((cycles / frequency.ghz - step) / static_cast<double>(uint64_t{1} << 32));
+        const uint64_t now =
+            timer_ns + step + (rounds >= 1 ? static_cast<uint64_t>(rounds) << 32 : 0);
+        const double ns = static_cast<double>(now - timer_ns);
+        const auto distance = [&](double all) { return std::abs(all - frequency.ghz * ns); };
+        if (distance(cycles) > distance(cycles + static_cast<double>(kClockRange))) break;
+        constexpr double kLeastGhz = 0.05, kMostGhz = 5, kStepNs = 2000;
+        if (cycles > kMostGhz * (ns + kStepNs) || cycles < kLeastGhz * (ns - kStepNs)) break;
+        if (!Plausible(now) || (span.has_end_timer && now > span.end_timer_ns)) break;
+        timer_ns = now;
+        offset = static_cast<int64_t>(model_.events.cycles[event]);
+        pairs.push_back(
+            {span.base_cycles + offset, static_cast<int64_t>(timer_ns - model_.origin_ns)});
       }
     }
   }

@@ -86,6 +86,10 @@ PayloadForm FormOf(capture::PayloadType type) {
 
 using Attributes = std::span<const capture::Attribute>;
 
+PayloadForm FormOfValue(const capture::Attribute& attribute) {
+  return FormOf(capture::TypeOf(static_cast<capture::PayloadType>(attribute.number)));
+}
+
 // What attributes say, to where it belongs. Those of a later version say nothing.
 void Annotate(Attributes attributes, StringInterner& strings, Declaration& row) {
   for (const capture::Attribute& attribute : attributes) {
@@ -96,8 +100,7 @@ void Annotate(Attributes attributes, StringInterner& strings, Declaration& row) 
         break;
       case capture::AttributeKind::kValue:
         if (row.more.size() + 1 == ring::kMostValues) break;
-        row.more.push_back(
-            {text(), FormOf(static_cast<capture::PayloadType>(attribute.number)).type});
+        row.more.push_back({text(), FormOfValue(attribute).type});
         break;
       case capture::AttributeKind::kCategory:
         row.category = text();
@@ -124,6 +127,7 @@ std::vector<ValueRule> RulesOfMore(Attributes attributes, const PayloadForm& pay
     if (has_token && next == 1) ++next;
     return word;
   };
+  uint8_t more = 0;
   const auto add = [&](uint8_t index, const PayloadForm& form) {
     ValueRule rule{.index = index, .is_wide = form.is_wide(), .rule = form.rule};
     rule.rule.flip = payload.rule.flip;
@@ -133,11 +137,8 @@ std::vector<ValueRule> RulesOfMore(Attributes attributes, const PayloadForm& pay
   };
   if (payload.type != PayloadType::kNone) add(Values::kPayload, payload);
   for (const capture::Attribute& attribute : attributes) {
-    if (attribute.what != capture::AttributeKind::kValue || rules.size() == ring::kMostValues) {
-      continue;
-    }
-    add(static_cast<uint8_t>(rules.size() - 1),
-        FormOf(static_cast<capture::PayloadType>(attribute.number)));
+    if (attribute.what != capture::AttributeKind::kValue || more + 1 == ring::kMostValues) continue;
+    add(more++, FormOfValue(attribute));
   }
   // The event's own record says all of a payload that fits into it.
   if (!rules.empty() && rules.front().index == Values::kPayload && rules.front().high < 2) {
@@ -178,17 +179,20 @@ Declarations::Declarations(std::span<const capture::Declaration> declared, Attri
   for (const capture::Declaration& one : declared) {
     PayloadForm form = FormOf(capture::TypeOf(one.payload));
     form.rule.flip = capture::IsInverted(one.payload) ? ~uint64_t{0} : 0;
-    const Declaration row{
-        .id = one.event,
-        .kind = KindOf(one.kind),
-        // A timer's low word says nothing to anybody.
-        .payload = one.kind == capture::EventKind::kSync ? PayloadType::kNone : form.type,
-        .name = strings.Intern(one.name),
-        .file = strings.Intern(one.file),
-        .line = one.line,
-        .colour = one.colour,
-        // Without its pops no push could be closed.
-        .left_out = one.left_out && one.kind != capture::EventKind::kPop};
+    // A pair of clocks has the timer's low word, and nothing else.
+    const bool is_sync = one.kind == capture::EventKind::kSync &&
+                         capture::TypeOf(one.payload) == capture::PayloadType::kU32;
+    const bool is_mark = one.kind == capture::EventKind::kSync && !is_sync;
+    const Declaration row{.id = one.event,
+                          .kind = is_mark ? EventKind::kMark : KindOf(one.kind),
+                          // A timer's low word says nothing to anybody.
+                          .payload = is_sync ? PayloadType::kNone : form.type,
+                          .name = strings.Intern(one.name),
+                          .file = strings.Intern(one.file),
+                          .line = one.line,
+                          .colour = one.colour,
+                          // Without its pops no push could be closed.
+                          .left_out = one.left_out && one.kind != capture::EventKind::kPop};
     if (row.id == 0 || row.id > ring::kEventIdMask) continue;  // no record can carry it
     const auto [known, is_new] = row_of_meaning.try_emplace(
         std::tuple(row.id, row.kind, row.payload, row.name, row.left_out),
@@ -200,6 +204,10 @@ Declarations::Declarations(std::span<const capture::Declaration> declared, Attri
       rules_.back().has_token = row.kind == EventKind::kTokenEnd;
       const Attributes said = capture::AttributesOf(attributes, one);
       Annotate(said, strings, rows.back());
+      // A pop has no name to find a row by.
+      if (row.kind == EventKind::kPush || row.kind == EventKind::kPop) {
+        rows.back().group = rows.back().lane = 0;
+      }
       more_.push_back(RulesOfMore(said, form, rules_.back().has_token));
       any_more_ |= !more_.back().empty();
     }

@@ -343,6 +343,18 @@ struct Model {
     return NsOf(launches[warps.launch[warp]].device, warps.sm[warp], cycles);
   }
 
+  // Whether the payload of an event is known. Of the end of a token with 64 bits, whose record has
+  // the token in the place of half of it, the other record may be lost.
+  bool HasPayload(uint32_t event) const {
+    const Declaration& declaration = declarations[events.declaration[event]];
+    if (declaration.kind != EventKind::kTokenEnd || !IsWide(declaration.payload)) return true;
+    const auto [first, last] = values.Of(event);
+    return first != last &&
+           std::find(values.index.begin() + static_cast<ptrdiff_t>(first),
+                     values.index.begin() + static_cast<ptrdiff_t>(last),
+                     Values::kPayload) != values.index.begin() + static_cast<ptrdiff_t>(last);
+  }
+
   // The place of its cluster among those of the launch; without clusters, of its CTA.
   std::array<uint32_t, 3> ClusterOf(uint32_t warp) const {
     const std::array<uint32_t, 3>& size = launches[warps.launch[warp]].cluster;

@@ -20,8 +20,7 @@ class Pairing {
     std::map<std::pair<uint32_t, StringId>, uint32_t> token_keys;
     for (const Declaration& declaration : model.declarations) {
       const auto key = std::pair(declaration.group, declaration.lane);
-      // Of more rows than anybody can look at, the rest is one.
-      const uint32_t count = std::min(static_cast<uint32_t>(rows.size()), kMaxRows - 1);
+      const auto count = static_cast<uint32_t>(rows.size());
       const uint32_t row = rows.try_emplace(key, count).first->second;
       const uint32_t token = token_keys
                                  .try_emplace(std::pair(row, declaration.name),
@@ -37,7 +36,7 @@ class Pairing {
                            .payload = declaration.payload});
       hides_ |= declaration.left_out;
     }
-    stacks_.resize(std::min<size_t>(rows.size(), kMaxRows));
+    stacks_.resize(rows.size());
     stack_ = stacks_.data();
     if (hides_) hidden_.resize(model.events.cycles.size());
   }
@@ -62,8 +61,6 @@ class Pairing {
   }
 
  private:
-  static constexpr uint32_t kMaxRows = 256;
-
   struct Meaning {
     EventKind kind;
     bool hidden;   // Declaration::left_out
@@ -86,11 +83,12 @@ class Pairing {
 
   // What is open in one row of the warp.
   struct Stack {
-    std::array<Open, kMaxDepth> open = {};
+    std::vector<Open> open;  // as many as were open at once
     uint32_t depth = 0;
-    uint32_t shown = 0;                         // of those, that are not hidden
-    std::array<Closed, kMaxDepth> closed = {};  // each was open when the last range was opened
+    uint32_t shown = 0;          // of those, that are not hidden
+    std::vector<Closed> closed;  // each was open when the last range was opened
     uint32_t closed_count = 0;
+    bool used = false;     // by this warp
     bool in_order = true;  // the i-th range of `open` that is shown has depth i
   };
 
@@ -141,7 +139,11 @@ class Pairing {
         if (meaning.kind == EventKind::kPush) OpenHidden();
         continue;
       }
-      stack_ = &stacks_[meaning.row];
+      if (meaning.row != 0) [[unlikely]] {
+        UseRow(meaning.row);
+      } else {
+        stack_ = stacks_.data();
+      }
       switch (meaning.kind) {
         case EventKind::kMark:
         case EventKind::kFlowOut:
@@ -197,7 +199,8 @@ class Pairing {
 
   size_t OpenNow() const {
     size_t open = tokens_.open();
-    for (const Stack& stack : stacks_) open += stack.shown;
+    open += stacks_[0].shown;
+    for (const uint32_t row : used_rows_) open += stacks_[row].shown;
     return open;
   }
 
@@ -208,16 +211,36 @@ class Pairing {
       model_.ranges.flags[range] |= flags;
     };
     tokens_.EndAll(end);
-    for (Stack& stack : stacks_) {
-      stack_ = &stack;
-      for (const Open& open : std::span(stack.open).first(stack.depth)) {
-        if (open.range != kNoRow) end(open.range);
-      }
-      ForgetClosed();
-      stack.depth = 0;
-      stack.shown = 0;
-      stack.in_order = true;
+    EndRow(stacks_[0], end);
+    for (const uint32_t row : used_rows_) {
+      EndRow(stacks_[row], end);
+      stacks_[row].used = false;
     }
+    used_rows_.clear();
+  }
+
+  template <typename End>
+  void EndRow(Stack& stack, const End& end) {
+    stack_ = &stack;
+    for (const Open& open : std::span(stack.open).first(stack.depth)) {
+      if (open.range != kNoRow) end(open.range);
+    }
+    ForgetClosed();
+    stack.depth = 0;
+    stack.shown = 0;
+    stack.in_order = true;
+  }
+
+  void UseRow(uint32_t row) {
+    stack_ = &stacks_[row];
+    if (stack_->used) return;
+    stack_->used = true;
+    used_rows_.push_back(row);
+  }
+
+  void Push(const Open& open) {
+    if (stack_->depth == stack_->open.size()) stack_->open.resize(stack_->depth + 8);
+    stack_->open[stack_->depth++] = open;
   }
 
   void OpenRange(uint32_t warp, uint32_t event, StringId name, bool scoped) {
@@ -230,7 +253,7 @@ class Pairing {
     const uint16_t depth =
         stack_->in_order ? static_cast<uint16_t>(stack_->shown) : LowestFreeDepth();
     const uint32_t range = AddRange(warp, event, depth, 0);
-    stack_->open[stack_->depth++] = {name, range, depth, scoped};
+    Push({name, range, depth, scoped});
     ++stack_->shown;
   }
 
@@ -290,7 +313,7 @@ class Pairing {
     if (stack_->depth == kMaxDepth) {
       overflow_.push_back(true);
     } else {
-      stack_->open[stack_->depth++] = {0, kNoRow, 0, false};
+      Push({0, kNoRow, 0, false});
     }
   }
 
@@ -311,6 +334,9 @@ class Pairing {
                 stack_->open.begin() + at - 1);
       --stack_->depth;
       return;
+    }
+    if (stack_->closed_count == stack_->closed.size()) {
+      stack_->closed.resize(stack_->closed_count + 8);
     }
     stack_->closed[stack_->closed_count++] = {stack_->open[at - 1], false};
     model_.ranges.end_cycles[range] = model_.events.cycles[event];
@@ -380,10 +406,11 @@ class Pairing {
 
   Model& model_;
   std::vector<Meaning> meanings_;
-  bool hides_ = false;         // some declaration is left out
-  std::vector<bool> hidden_;   // by event
-  std::vector<Stack> stacks_;  // by row; pushes are of row 0
-  Stack* stack_ = nullptr;     // that of the event
+  bool hides_ = false;               // some declaration is left out
+  std::vector<bool> hidden_;         // by event
+  std::vector<Stack> stacks_;        // by row; pushes are of row 0
+  Stack* stack_ = nullptr;           // that of the event
+  std::vector<uint32_t> used_rows_;  // by this warp, but row 0
   OpenTokens tokens_;
   std::vector<bool> overflow_;  // pushes left out and not popped yet: true if not to be shown
   bool lossy_ = false;          // the begin of what is closed may have been overwritten

@@ -232,6 +232,64 @@ TEST_F(Values, AWideTokenCloses) {
   EXPECT_THAT(MoreOf(model, 1), ElementsAre(Pair(0, 6)));
 }
 
+// Half of its payload stands in the record that is missing: it has none.
+TEST_F(Values, AWideTokenWithoutItsOtherRecordHasNoPayload) {
+  const uint32_t begin = Declare(Kind::kTokenBegin, {Type::kI64}, true, "t");
+  const uint32_t end = Declare(Kind::kTokenEnd, {Type::kI64}, true, "t");
+  const auto warp = Begin();
+  gpu_.Pass(10);
+  const auto token = static_cast<uint32_t>(gpu_.Cycles(0));
+  Record(warp, begin, {1, 2}, true);
+  gpu_.Pass(10);
+  gpu_.Event(warp, end, ~(uint64_t{token} << 32 | 4));
+  gpu_.Exit(warp);
+  const Model model = Decode();
+  EXPECT_EQ(model.ranges.end_event[0], 1u);
+  EXPECT_TRUE(model.HasPayload(0));
+  EXPECT_FALSE(model.HasPayload(1));
+  EXPECT_EQ(model.counters.values_missing, 1u);
+}
+
+// A declaration that the header does not make: values, and no payload.
+TEST_F(Values, WithoutAPayload) {
+  const uint32_t id = gpu_.Declare(Kind::kMark, "bare");
+  Attribute(id, AttributeKind::kValue, "b", Type::kU32);
+  Attribute(id, AttributeKind::kValue, "c", Type::kU64);
+  const auto warp = Begin();
+  gpu_.Pass(10);
+  Record(warp, id, {7, 8, 9}, false);
+  gpu_.Exit(warp);
+  EXPECT_THAT(MoreOf(Decode(), 0), ElementsAre(Pair(0, 7), Pair(1, uint64_t{9} << 32 | 8)));
+}
+
+// However many rows there are, ranges of one name in two of them are two.
+TEST_F(Values, ManyRowsAreApart) {
+  const auto warp = Begin();
+  std::vector<uint32_t> ends;
+  for (int lane = 0; lane < 300; ++lane) {
+    const auto declare = [&](Kind kind, const char* name) {
+      const uint32_t id = gpu_.Declare(kind, name + std::to_string(lane));
+      std::ranges::find(gpu_.facts().declarations, id, &capture::Declaration::event)->name = "load";
+      Attribute(id, AttributeKind::kLane, "lane" + std::to_string(lane));
+      return id;
+    };
+    gpu_.Pass(10);
+    gpu_.Event(warp, declare(Kind::kRangeBegin, "begin"));
+    ends.push_back(declare(Kind::kRangeEnd, "end"));
+  }
+  for (const uint32_t end : ends) {
+    gpu_.Pass(10);
+    gpu_.Event(warp, end);
+  }
+  gpu_.Exit(warp);
+  const Model model = Decode();
+  ASSERT_EQ(model.ranges.size(), 300u);
+  for (uint32_t range = 0; range < 300; ++range) {
+    EXPECT_EQ(model.ranges.end_event[range], 300 + range);
+    EXPECT_EQ(model.ranges.flags[range], 0);
+  }
+}
+
 TEST_F(Values, RangesNestInTheirRow) {
   const uint32_t main_begin = gpu_.Declare(Kind::kRangeBegin, "main");
   const uint32_t main_end = gpu_.Declare(Kind::kRangeEnd, "main");
@@ -309,6 +367,37 @@ TEST_F(Values, PairsOnTheWayPlaceWhatALongWarpDoes) {
       EXPECT_GT(worst, 500'000);
     }
   }
+}
+
+// In a silence in which %clock came around unseen its pairs say nothing of what is behind it, and
+// must not move what is before.
+TEST_F(Values, PairsBehindASilenceMoveNothingBeforeIt) {
+  std::array<double, 2> begin_of_range{}, warp_end{};
+  for (const bool with_pairs : {false, true}) {
+    gpu_ = SyntheticGpu({.ring_bytes = 1 << 16});
+    const uint32_t sync = gpu_.Declare(with_pairs ? Kind::kSync : Kind::kMark, "sync", Type::kU32);
+    const uint32_t open = gpu_.Declare(Kind::kRangeBegin, "silence");
+    const uint32_t close = gpu_.Declare(Kind::kRangeEnd, "silence");
+    const auto warp = Begin();
+    const auto pairs = [&] {
+      for (int i = 0; i < 25; ++i) {
+        gpu_.Pass(1'000'000);
+        gpu_.Event(warp, sync, gpu_.timer_ns());
+      }
+    };
+    pairs();
+    gpu_.Event(warp, open);
+    gpu_.Pass(2.5e9);
+    gpu_.Event(warp, close);
+    pairs();
+    gpu_.Exit(warp);
+    const Model model = Decode();
+    ASSERT_EQ(model.ranges.size(), 1u);
+    begin_of_range[with_pairs] = model.NsOfWarp(0, model.ranges.begin_cycles[0]);
+    warp_end[with_pairs] = model.warps.end_ns[0];
+  }
+  EXPECT_NEAR(begin_of_range[0], begin_of_range[1], 1000);
+  EXPECT_NEAR(warp_end[0], warp_end[1], 1000);
 }
 
 }  // namespace

@@ -252,6 +252,13 @@ class WrongUseTest(CodegenTest):
                 ('iket::push("a"_ev | iket::lane("b"_ev));', "a pop has no name, so that a push has no lane"),
                 ('iket::mark("a"_ev | iket::colour<0x1000000>());', "iket: a colour is a number like 0x4477aa"),
                 ('iket::dag("a"_ev).edge("b"_ev, "c");', "iket: an edge leads from a name to another"),
+                ('iket::mark("a"_ev | iket::lane("b"));', "iket: a name is a literal with _ev behind it"),
+                ('iket::dag("a").edge("b"_ev, "c"_ev);', "iket: a name is a literal with _ev behind it"),
+                ('iket::group g{"a"_ev, true}; iket::range r{g, "b"_ev};', "marks and range_if take a group or only_if"),
+                ('iket::mark_each_lane("a"_ev, 1, 2, 3, 4);', "the lane's number is a value, so that three are left"),
+                ('iket::group g{"a"_ev, true}; iket::group h{"b"_ev, true}; auto t = iket::start(g, "c"_ev); iket::end(h, t);',
+                 "the range of this token is not of this group"),
+                ('iket::mark("a"_ev("m"_ev)("n"_ev), 1);', "deleted"),
                 ('iket::group g{"a", true};', "iket: a name is a literal with _ev behind it")]:
             with self.subTest(body):
                 done = self.build(body, "-std=c++20")
@@ -301,6 +308,8 @@ class WrongUseTest(CodegenTest):
                  'iket::range z{"i"_ev | iket::lane("j"_ev) | iket::colour<0xff8000>() | iket::category("k"_ev)};' \
                  'auto w = iket::sentinel<double, int>(g, "l"_ev("x"_ev, "y"_ev));' \
                  'w = iket::start(g, "l"_ev("x"_ev, "y"_ev), 1.0, 2); iket::end(g, w, 3.0, 4);' \
+                 'iket::mark(("r"_ev | iket::lane("s"_ev))("t"_ev, "u"_ev), 1, 2);' \
+                 'iket::mark(iket::level<2>("v"_ev | iket::category("w"_ev))("x"_ev), 1);' \
                  'iket::flow_out(g, "m"_ev, 1); iket::flow_in(g, "m"_ev, 1); iket::mark_each_lane("n"_ev, 1);' \
                  'iket::dag("o"_ev).edge("g"_ev, "i"_ev, iket::label("p"_ev), iket::via("q"_ev)).edge("i"_ev, "h"_ev);'
         for standard, body in [("17", marks), ("20", marks + events)]:

@@ -144,7 +144,7 @@ class Selection(unittest.TestCase):
         done, report = self.profile("--range-filter", "^mma$")
         self.assertIsNone(report)
         self.assertEqual(done.returncode, 4)
-        self.assertIn("iket: nothing was recorded: --range-filter '^mma$' is found in no name of a mark or range; "
+        self.assertIn("iket: nothing was recorded: --range-filter '^mma$' is found in no name, category, group or lane of a mark or range; "
                       "there are first element, last, load, step\n", done.stderr)
         self.assertRegex(done.stderr, r"kernels +0 traced, 1 left out, 0 refused")
         (capture,) = glob.glob(self.path("out/*.iketcap"))
@@ -161,7 +161,7 @@ class Selection(unittest.TestCase):
         done, report = self.profile("--range-filter", "whole", "--kernel", "Work",
                                     program=(APP, os.path.join(IMAGES, "marked.cubin"), "Work"), says="done")
         self.assertIsNone(report)
-        self.assertIn("iket: nothing was recorded: --range-filter 'whole' is found in no name of a mark or range of "
+        self.assertIn("iket: nothing was recorded: --range-filter 'whole' is found in no name, category, group or lane of a mark or range of "
                       "Work\n", done.stderr)
 
     def test_a_file_says_which_events(self):
