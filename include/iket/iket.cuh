@@ -279,28 +279,23 @@ template <typename Name>
 struct name_in<no_name, Name> {  // of no group
   using type = Name;
 };
-// Whether it has a row of its own on the timeline, and which group's it is.
-template <typename T>
-struct row_of {
-  static constexpr bool is_row = false;
-};
-template <typename Text>
-struct row_of<attribute<about::lane, 0, Text>> {
-  static constexpr bool is_row = true;
-};
-template <typename Text>
-struct row_of<attribute<about::group, 0, Text>> {
-  static constexpr bool is_row = true;
-  using group = Text;
-};
+// Whether it has a row of its own on the timeline, and whether that is this group's.
 template <typename Attributes>
-struct rows_of;
-template <typename... Attributes>
-struct rows_of<joined<Attributes...>> {
-  static constexpr bool is_row = (rows_of<Attributes>::is_row || ... || false);
+struct has_row {
+  static constexpr bool value = false;
 };
-template <about What, unsigned char Number, typename Text>
-struct rows_of<attribute<What, Number, Text>> : row_of<attribute<What, Number, Text>> {};
+template <typename... Attributes>
+struct has_row<joined<Attributes...>> {
+  static constexpr bool value = (has_row<Attributes>::value || ... || false);
+};
+template <typename Text>
+struct has_row<attribute<about::lane, 0, Text>> {
+  static constexpr bool value = true;
+};
+template <typename Text>
+struct has_row<attribute<about::group, 0, Text>> {
+  static constexpr bool value = true;
+};
 template <typename Attributes, typename Group>
 struct speaks_for {
   static constexpr bool value = false;
@@ -315,7 +310,7 @@ struct speaks_for<attribute<about::group, 0, Group>, Group> {
 };
 template <typename Name>
 struct is_apart {
-  static constexpr bool value = rows_of<typename attributes_of<Name>::type>::is_row;
+  static constexpr bool value = has_row<typename attributes_of<Name>::type>::value;
 };
 template <typename Name, typename Group>
 struct is_of_group {
