@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <utility>
 
 #include "base/mapped_file.h"
@@ -65,8 +66,7 @@ class FactsDecoder {
     KeepLatest(capture_.contexts, kByIndex);
     KeepLatest(capture_.declarations, kByEvent);
     KeepLatest(capture_.attributes, kByPosition);
-    KeepLatest(capture_.edges,
-               [](const DeclaredEdge& edge) -> const DeclaredEdge& { return edge; });
+    KeepLatest(capture_.edges, std::identity{});
     KeepLatest(capture_.counters,
                [](const Counter& counter) -> const std::string& { return counter.name; });
     capture_.damage.strings_lost = strings_.lost();
