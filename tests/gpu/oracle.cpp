@@ -173,6 +173,8 @@ bool RunCase(const std::string& name, const char* path) {
     run.Run("Grid3d", {1, 1, 9}, {1, 64, 1}, 16, 5);
   } else if (name == "payloads") {
     run.Run("Payloads", {sms}, {128}, 160, 16);
+  } else if (name == "values") {
+    run.Run("Values", {sms}, {128}, 400, 16);
   } else if (name == "driver") {
     run.Run("Driver", {8}, {64}, 32, 6);
   } else if (name == "ranges") {

@@ -123,6 +123,32 @@ extern "C" __global__ void Payloads(Log memory, int n) {
   }
 }
 
+// Events of two and three records, on both sides of branches and in loops of which lanes leave at
+// different times: each value is that of the first active lane.
+extern "C" __global__ void Values(Log memory, int n) {
+  WarpLog log = LogOf(memory);
+  const unsigned lane = Lane();
+#pragma unroll 1
+  for (int i = 0; i < n; ++i) {
+    const int a = i * 1000 - static_cast<int>(lane) * 77;
+    const unsigned d = 0xbeef0000u + lane * 0x101u + static_cast<unsigned>(i);
+#pragma unroll 1
+    for (unsigned k = 0; k < (lane * 7 + static_cast<unsigned>(i)) % 4; ++k) {
+      if ((lane + k) % 3 == 0) {
+        const float c = static_cast<float>(a) * 0.37f;
+        log.Around(kTile, Digest(Bits(a), k, Bits(c), d),
+                   [&] { iket::mark("tile"_ev("a"_ev, "k"_ev, "c"_ev, "d"_ev), a, k, c, d); });
+      } else {
+        const unsigned long long wide = static_cast<unsigned long long>(d) << 20 | k;
+        log.Around(kPoint,
+                   Digest(static_cast<unsigned>(wide), static_cast<unsigned>(wide >> 32), Bits(a),
+                          static_cast<unsigned>(~wide), static_cast<unsigned>(~wide >> 32)),
+                   [&] { iket::mark("point"_ev("x"_ev, "a"_ev, "y"_ev), wide, a, ~wide); });
+      }
+    }
+  }
+}
+
 // Calls into the driver's own device code between marks.
 extern "C" __global__ void Driver(Log memory, int n) {
   WarpLog log = LogOf(memory);

@@ -33,6 +33,7 @@ CASES = {
     "exits": ([], False),
     "grid3d": ([], False),
     "payloads": ([], False),
+    "values": ([], False),
     "driver": ([], False),
     "ranges": ([], False),
     "streams": ([], False),
@@ -42,7 +43,8 @@ CASES = {
 
 KINDS = ["mark", "push", "pop", "range_begin", "range_end"]
 PAYLOADS = {0: "none", 5: "i32", 6: "u32", 13: "f32"}
-TAG_TYPE, TAG_BEGIN, TAG_IDENTITY = 0x8000FC00, 0x80000400, 0x80000C00
+WIDE = (7, 14, 15, 16)  # types of 64 bits
+TAG_TYPE, TAG_BEGIN, TAG_IDENTITY, TAG_MORE = 0x8000FC00, 0x80000400, 0x80000C00, 0x80001400
 WORD = 0xFFFFFFFF
 
 Warp = collections.namedtuple("Warp", "sm kernel begin identity end events")
@@ -93,9 +95,17 @@ class Log:
 class Rings:
     def __init__(self, capture):
         self.kernels = {kernel["index"]: kernel for kernel in capture.kernels}
-        self.declared, self.inverted = {}, set()
+        self.declared, self.inverted, self.words_of, self.records_of = {}, set(), {}, {}
+        more = collections.defaultdict(list)
+        for row in capture.attributes:
+            if row["what"] == 2:
+                more[row["image"], row["event"]].append(row["number"])
         for row in capture.declarations:
-            label = (row["name"], KINDS[row["kind"]], PAYLOADS.get(row["payload"] & 0x7F, "?"))
+            payload, others = row["payload"] & 0x7F, more[row["image"], row["event"]]
+            label = (row["name"], KINDS[row["kind"]], "values" if others else PAYLOADS.get(payload, "?"))
+            self.words_of[row["event"]] = sum(2 if number in WIDE else 1 for number in (payload, *others))
+            if others:  # two words a record
+                self.records_of[label] = (self.words_of[row["event"]] + 1) // 2
             if row["payload"] & 0x80:
                 self.inverted.add(row["event"])
             if self.declared.setdefault(row["event"], label) != label:
@@ -106,6 +116,10 @@ class Rings:
             sm = ring // slots[context]
             self.written[sm] += written
             self.walk(sm, ring, header, records)
+
+    def records(self, warp):
+        """How many a logged warp must have written: its begin, its identity, and those of its events."""
+        return 2 + sum(self.records_of.get(label[:3], 1) for label, *_ in warp["events"])
 
     @staticmethod
     def streams(capture):
@@ -128,9 +142,18 @@ class Rings:
 
     def walk(self, sm, ring, header, records):
         kernel = begin = identity = None
-        events = []
+        events, tags = [], []
 
         def close(end):
+            for i, (tag, event) in enumerate(zip(tags, events)):
+                if event.label[2] == "values":
+                    name, kind, payload, words = event.label
+                    digest = 0
+                    for word in words[:self.words_of[tag]]:
+                        digest = (digest * 31 + (word ^ WORD if tag in self.inverted else word)) & WORD
+                    if len(words) < self.words_of[tag]:
+                        raise Differs(f"ring {ring}: an event '{name}' with {len(words)} words of its values")
+                    events[i] = event._replace(label=(name, kind, payload, digest))
             if identity is not None:
                 self.warps.append(Warp(sm, kernel, begin, identity, end, events))
             elif events:  # its begin was lapped
@@ -148,11 +171,22 @@ class Rings:
                 if i + 1 == len(records) or records[i + 1][1] & TAG_TYPE != TAG_IDENTITY:
                     raise Differs(f"ring {ring}: a begin without identity")
                 kernel, begin, identity = self.kernels[number], clock, records[i + 1]
-                events, i = [], i + 2
+                events, tags, i = [], [], i + 2
                 continue
             if tag & TAG_TYPE == TAG_IDENTITY and i == 0:
                 kernel, begin, identity = None, None, records[0]  # its begin was lapped
+            elif tag & TAG_TYPE == TAG_MORE:
+                # Of the event with its clock; that of the oldest may be lapped.
+                mine = [event for event in events[-32:] if event.clock == clock]
+                if mine:
+                    mine[-1].label[3].extend((low, high))
+                elif events:
+                    raise Differs(f"ring {ring}: values of no event")
+            elif tag in self.declared and self.declared[tag][2] == "values":
+                events.append(Event(clock, (*self.declared[tag], [low, high])))
+                tags.append(tag)
             elif tag in self.declared:
+                tags.append(tag)
                 name, kind, payload = self.declared[tag]
                 if tag in self.inverted:
                     low ^= WORD
@@ -290,7 +324,7 @@ def compare(log, rings):
     # What is not there was overwritten: to the byte, SM by SM.
     owed = collections.Counter()
     for warp in log.warps:
-        owed[warp["sm"]] += 16 * (2 + len(warp["events"]))
+        owed[warp["sm"]] += 16 * rings.records(warp)
     for sm in sorted({*owed, *rings.written}):
         if owed[sm] != rings.written[sm]:
             raise Differs(f"SM {sm}: its warps wrote {owed[sm]} bytes, the rings count "
@@ -298,7 +332,7 @@ def compare(log, rings):
     return len(log.warps) - len(unseen), kept_events
 
 
-def compare_decoder(log, capture_path, iket, lost):
+def compare_decoder(log, rings, capture_path, iket, lost):
     """The same from the C++ decoder: warps, events, each name's number and sum of cycles."""
     done = subprocess.run([iket, "report", "--all", "--json", capture_path], check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
@@ -306,7 +340,7 @@ def compare_decoder(log, capture_path, iket, lost):
         raise Differs(f"iket report: exit code {done.returncode}: {done.stderr.decode()[:300]}")
     report = json.loads(done.stdout)
     counters = report["trust"]["counters"]
-    written = sum(2 + len(warp["events"]) for warp in log.warps)
+    written = sum(rings.records(warp) for warp in log.warps)
     if counters["records_written"] != written:
         raise Differs(f"iket report: {counters['records_written']} records written, not {written}")
     if lost:
@@ -348,10 +382,11 @@ def check(log_path, capture_path, iket):
                    if kernel["state"] == 2]
         if refused:
             raise Differs(f"refused: {refused[0][0]}: {refused[0][1]}")
-        warps, events = compare(log, Rings(capture))
+        rings = Rings(capture)
+        warps, events = compare(log, rings)
         lost = events != log.events() or warps != len(log.warps)
         if iket:
-            compare_decoder(log, capture_path, iket, lost)
+            compare_decoder(log, rings, capture_path, iket, lost)
         kept = f", kept {warps} and {events}, the rest counted as lost" if lost else ""
         return (f"case {log.case}: {len(log.warps)} warps, {log.events()} events{kept}, equal", True)
     except (Differs, OSError, iketcap.NotACapture, ValueError, KeyError) as problem:

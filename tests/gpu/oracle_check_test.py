@@ -48,12 +48,13 @@ def capture_of(warps):
     ring = {"ring": 5, "written": written, "first": written - 16 * len(kept), "records": kept,
             "header": [written, previous_end, 0, 0, *identity] + [0] * 8}
     block = {"context": 0, "live": False, "last_of_moment": True, "settled": False, "moment": 0, "rings": [ring]}
-    declarations = [{"event": TICK, "name": "tick", "kind": 0, "payload": 5},
-                    {"event": POP, "name": "", "kind": 2, "payload": 0}]
+    declarations = [{"image": 0, "event": TICK, "name": "tick", "kind": 0, "payload": 5},
+                    {"image": 0, "event": POP, "name": "", "kind": 2, "payload": 0}]
     return iketcap.Capture(
         sessions=[], devices=[], images=[], kernels=[{"index": 3, "mangled_name": "K", "state": 1}],
-        filters=[], declarations=declarations, attributes=[], edges=[], contexts=[{"index": 0, "slots_per_sm": 64}], launches=[],
-        graph_nodes=[], graph_launches=[], counters=[], notes=[], rings=[block], damage=iketcap.Damage())
+        filters=[], declarations=declarations, attributes=[], edges=[],
+        contexts=[{"index": 0, "slots_per_sm": 64}], launches=[], graph_nodes=[],
+        graph_launches=[], counters=[], notes=[], rings=[block], damage=iketcap.Damage())
 
 
 class OracleCheckTest(unittest.TestCase):
@@ -124,7 +125,7 @@ class OracleCheckTest(unittest.TestCase):
 
     def test_declared_twice(self):
         capture = capture_of([[1]])
-        capture.declarations.append({"event": TICK, "name": "tock", "kind": 0, "payload": 5})
+        capture.declarations.append({"image": 0, "event": TICK, "name": "tock", "kind": 0, "payload": 5})
         with self.assertRaises(oracle.Differs):
             oracle.Rings(capture)
 

@@ -26,6 +26,15 @@ __device__ __forceinline__ unsigned Bits(int value) { return static_cast<unsigne
 __device__ __forceinline__ unsigned Bits(unsigned value) { return value; }
 __device__ __forceinline__ unsigned Bits(float value) { return __float_as_uint(value); }
 
+// Of the words of several values, in their order, the low one of 64 bits first.
+__device__ __forceinline__ unsigned Digest() { return 0; }
+template <typename... Words>
+__device__ __forceinline__ unsigned Digest(unsigned first, Words... rest) {
+  unsigned factor = 1;
+  ((factor *= 31, static_cast<void>(rest)), ...);
+  return first * factor + Digest(rest...);
+}
+
 // The log of the calling warp. All lanes construct it, converged.
 class WarpLog {
  public:

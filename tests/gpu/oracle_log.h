@@ -10,7 +10,7 @@ namespace oracle {
 struct Entry {
   unsigned before, after;
   unsigned event;    // number in kEvents
-  unsigned payload;  // bits
+  unsigned payload;  // bits; of several values what Digest() makes of them
 };
 
 struct WarpHeader {
@@ -47,7 +47,9 @@ enum Event : unsigned {
   kOuterBegin,
   kOuterEnd,
   kInnerBegin,
-  kInnerEnd
+  kInnerEnd,
+  kTile,
+  kPoint
 };
 
 // What a reader must find them declared as.
@@ -78,6 +80,8 @@ inline constexpr Declared kEvents[] = {
      "i32"},
     {"a range with quite a long name, as templates make them: inner<float, 128, 64>", "range_end",
      "none"},
+    {"tile", "mark", "values"},
+    {"point", "mark", "values"},
 };
 
 }  // namespace oracle
