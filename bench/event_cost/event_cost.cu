@@ -23,6 +23,7 @@ enum class Mode {
   kMarkTwo,
   kMarkFour,
   kGroup,
+  kGroupSilent,
   kFlow,
   kPushPop,
   kRangePayload,
@@ -30,9 +31,11 @@ enum class Mode {
   kTokenPayload,
   kClockLog
 };
-constexpr const char* kModeNames[] = {
-    "clean", "mark",     "mark_payload",  "mark_payload_64", "mark_two",      "mark_four",  "group",
-    "flow",  "push_pop", "range_payload", "token",           "token_payload", "clock64_log"};
+constexpr const char* kModeNames[] = {"clean",           "mark",          "mark_payload",
+                                      "mark_payload_64", "mark_two",      "mark_four",
+                                      "group",           "group_silent",  "flow",
+                                      "push_pop",        "range_payload", "token",
+                                      "token_payload",   "clock64_log"};
 
 // What people write by hand: clock and id of an event into an array of the warp's own.
 struct LogEntry {
@@ -53,6 +56,8 @@ __global__ void __launch_bounds__(1024)
   [[maybe_unused]] const auto group = [&] {
     if constexpr (kMode == Mode::kGroup) {
       return iket::group{"all"_ev, first_lane};
+    } else if constexpr (kMode == Mode::kGroupSilent) {
+      return iket::group{"all"_ev, a == 0.0f};  // nobody
     } else {
       return 0;
     }
@@ -71,7 +76,7 @@ __global__ void __launch_bounds__(1024)
     if constexpr (kMode == Mode::kMarkFour) {
       iket::mark("m"_ev("i"_ev, "j"_ev, "k"_ev, "l"_ev), i, warp, x, blockDim.x);
     }
-    if constexpr (kMode == Mode::kGroup) iket::mark(group, "m"_ev);
+    if constexpr (kMode == Mode::kGroup || kMode == Mode::kGroupSilent) iket::mark(group, "m"_ev);
     if constexpr (kMode == Mode::kFlow) iket::flow_out("f"_ev, i);
     if constexpr (kMode == Mode::kClockLog) {
       if (first_lane) *next++ = LogEntry{clock64(), 1};
@@ -135,6 +140,7 @@ int main() {
     Measure<Mode::kMarkTwo>(n, cycles, sink, log);
     Measure<Mode::kMarkFour>(n, cycles, sink, log);
     Measure<Mode::kGroup>(n, cycles, sink, log);
+    Measure<Mode::kGroupSilent>(n, cycles, sink, log);
     Measure<Mode::kFlow>(n, cycles, sink, log);
     Measure<Mode::kPushPop>(n, cycles, sink, log);
     Measure<Mode::kRangePayload>(n, cycles, sink, log);

@@ -9,7 +9,8 @@ import gpu_table  # noqa: E402
 
 ROWS = [("mark", "mark"), ("mark_payload", "mark, 32-bit payload"), ("mark_payload_64", "mark, 64-bit payload"),
         ("mark_two", "mark, two 32-bit values"), ("mark_four", "mark, four 32-bit values"),
-        ("group", "mark of a group, by the warp that speaks"), ("flow", "`flow_out`"), ("push_pop", "push + pop, a pair"),
+        ("group", "mark of a group, by the warp that speaks"), ("group_silent", "the same, by a warp that does not"),
+        ("flow", "`flow_out`"), ("push_pop", "push + pop, a pair"),
         ("range_payload", "scoped range, 32-bit payload"), ("token", "token, a pair"),
         ("token_payload", "token, a pair, both with 32-bit payload")]
 
