@@ -33,6 +33,8 @@ enum class AttributeKind : uint8_t {
   kLabel = 8,
   kVia = 9,
   kDag = 10,
+  kForeignEvent = 11,  // the text is four bytes: the id in the metadata of NVIDIA's IKET
+  kForeignRange = 12,  // the text is four bytes: the range's id in that metadata
 };
 inline constexpr uint32_t kMostValues = 4;  // of one event
 
