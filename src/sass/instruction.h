@@ -86,6 +86,11 @@ inline constexpr uint32_t kOpExit = 0x94d;
 inline constexpr uint32_t kOpBra = 0x947;
 inline constexpr uint32_t kOpNop = 0x918;
 inline constexpr uint32_t kOpPmTrig = 0x801;
+inline constexpr uint32_t kOpBssy = 0x945;
+inline constexpr uint32_t kOpBsync = 0x941;
+inline constexpr uint32_t kOpWarpSyncCollective = 0x948;  // or WARPSYNC of a constant mask
+inline constexpr uint32_t kOpEndCollective = 0x91b;
+inline constexpr uint32_t kOpSetMaxReg = 0x9c8;  // USETMAXREG, count at bit 32
 inline constexpr uint32_t kOpElect = 0x82f;
 inline constexpr uint32_t kOpStsUniform = 0x988;  // STS [UR+off], R
 inline constexpr uint32_t kOpSts = 0x388;         // STS [R+off], R
@@ -120,6 +125,9 @@ inline bool HasRelativeTarget(const Instruction& instruction) {
   }
 }
 int64_t RelativeTarget(const Instruction& instruction, uint64_t pc, Generation generation);
+// The same instruction at byte `pc` with byte `target` as its target.
+Instruction WithRelativeTarget(const Instruction& instruction, uint64_t pc, int64_t target,
+                               Generation generation);
 
 // Special registers, by their number in S2R, S2UR and CS2R.
 enum class SpecialRegister : uint8_t {
