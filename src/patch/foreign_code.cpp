@@ -259,12 +259,17 @@ CodeSection WithForeignCode(const CodeSection& section, const ring::Layout& layo
   CodeSection roomy = section;
   roomy.foreign_sites.clear();
   roomy.code = std::move(copy.code);
-  // Everything runs in the copy but what may not move, and no exit is of that.
+  // Everything runs in the copy but what may not move.
+  const auto now_at = [&](uint32_t old, uint32_t opcode) {
+    const uint32_t moved = copy.moved[old];
+    return roomy.code[moved].opcode() == opcode ? moved : old;
+  };
   roomy.exits.clear();
-  for (const uint32_t exit : section.exits) roomy.exits.push_back(copy.moved[exit]);
+  for (const uint32_t exit : section.exits) roomy.exits.push_back(now_at(exit, sass::kOpExit));
   roomy.stores_to_guard.clear();
   for (const uint32_t store : section.stores_to_guard) {
-    if (!replacements.contains(store)) roomy.stores_to_guard.push_back(copy.moved[store]);
+    if (replacements.contains(store)) continue;
+    roomy.stores_to_guard.push_back(now_at(store, section.code[store].opcode()));
   }
   if (section.code.size() > 1) roomy.second = copy.moved[1];
   return roomy;

@@ -67,6 +67,15 @@ class Finder {
          const ForeignMarks& marks)
       : code_(code), starts_(starts), marks_(marks) {}
 
+  // A program's own pmevent, which is nobody's event.
+  bool IsOwn(uint32_t trigger) const {
+    const uint32_t id = *TriggeredId(code_[trigger]);
+    if (marks_.Find(id) != nullptr) return false;
+    if (IsBare(marks_.method())) return true;
+    ForeignSite site;
+    return id != kForeignPop && !Find(trigger, site).empty() && site.store == ForeignSite::kNone;
+  }
+
   // Empty: `site` is whole.
   std::string Find(uint32_t trigger, ForeignSite& site) const {
     site.trigger = trigger;
@@ -74,9 +83,6 @@ class Finder {
     const ForeignEvent* const event = marks_.Find(site.id);
     const ForeignMethod method = event != nullptr ? event->method : marks_.method();
     const bool is_bare = IsBare(method);
-    if (event == nullptr && (is_bare || site.id != kForeignPop)) {
-      return fmt::format("it triggers event {}, which nothing declares", site.id);
-    }
     site.guard = GuardOf(code_[trigger]);
     site.somebody_stores = site.guard.always();
     if (is_bare) return {};
@@ -90,6 +96,9 @@ class Finder {
     }
     if (site.store == ForeignSite::kNone) {
       return "no store of a time stamp before its PMTRIG";
+    }
+    if (event == nullptr && site.id != kForeignPop) {
+      return fmt::format("it stores event {}, which nothing declares", site.id);
     }
     std::string problem = FindPayload(first, is_native, site);
     if (problem.empty()) problem = CheckGuards(first, site);
@@ -193,7 +202,7 @@ ForeignSites FindForeignSites(std::span<const Instruction> code, std::span<const
   const std::vector<bool> starts = BlockStarts(code, entries, generation);
   const Finder finder(code, starts, marks);
   for (uint32_t i = 0; i < code.size(); ++i) {
-    if (!TriggeredId(code[i])) continue;
+    if (!TriggeredId(code[i]) || finder.IsOwn(i)) continue;
     ForeignSite site;
     std::string problem = marks.refusal.empty() ? finder.Find(i, site) : marks.refusal;
     if (problem.empty()) {

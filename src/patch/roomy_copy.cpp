@@ -30,8 +30,8 @@ bool MovesAsItIs(const Instruction& instruction) {
     case 0x15c:  // BPT
     case 0x15d:  // NANOSLEEP
       return true;
-    case 0x148:  // WARPSYNC of the lanes in a register; the others are collective
-      return instruction.opcode() != sass::kOpWarpSyncCollective;
+    case 0x148:  // WARPSYNC
+      return !sass::BeginsCollective(instruction);
     default:
       return false;
   }
@@ -55,7 +55,7 @@ std::vector<bool> Movable(std::span<const Instruction> code) {
   std::vector<bool> movable(code.size(), true);
   bool collective = false;
   for (size_t i = 0; i < code.size(); ++i) {
-    collective |= code[i].opcode() == sass::kOpWarpSyncCollective;
+    collective |= sass::BeginsCollective(code[i]);
     movable[i] = !collective && (!IsControlFlow(code[i]) || MovesWithItsTarget(code[i]) ||
                                  MovesAsItIs(code[i]));
     collective &= code[i].opcode() != sass::kOpEndCollective;

@@ -88,7 +88,6 @@ inline constexpr uint32_t kOpNop = 0x918;
 inline constexpr uint32_t kOpPmTrig = 0x801;
 inline constexpr uint32_t kOpBssy = 0x945;
 inline constexpr uint32_t kOpBsync = 0x941;
-inline constexpr uint32_t kOpWarpSyncCollective = 0x948;  // or WARPSYNC of a constant mask
 inline constexpr uint32_t kOpEndCollective = 0x91b;
 inline constexpr uint32_t kOpSetMaxReg = 0x9c8;  // USETMAXREG, count at bit 32
 inline constexpr uint32_t kOpElect = 0x82f;
@@ -98,6 +97,13 @@ inline constexpr uint32_t kOpS2r = 0x919;
 inline constexpr uint32_t kOpS2ur = 0x9c3;
 inline constexpr uint32_t kOpLdc = 0xb82;
 inline constexpr uint32_t kOpCs2r = 0x805;
+
+// WARPSYNC.COLLECTIVE: what follows, until ENDCOLLECTIVE, runs for all lanes of a mask at once, and
+// goes on at a target that this states. (Another WARPSYNC states none.)
+inline bool BeginsCollective(const Instruction& instruction) {
+  return instruction.base_opcode() == 0x148 &&
+         (instruction.Bits(16, 8) != 0 || instruction.Bits(34, 30) != 0);
+}
 
 // True if the instruction can send the warp, or some lanes, elsewhere, or ends its path: branches,
 // calls, returns, exits, reconvergence (BSYNC, WARPSYNC, BREAK), traps. What follows it, and what
