@@ -251,10 +251,7 @@ CodeSection WithForeignCode(const CodeSection& section, const ring::Layout& layo
   const Replacements replacements = Coder(section, layout).Run();
   std::set<uint32_t> fixed = section.relocated;
   if (section.is_kernel()) fixed.insert(0);
-  std::vector<uint64_t> entries;
-  for (const cubin::Function& function : section.functions) entries.push_back(function.offset);
-  RoomyCopy copy =
-      CopyWithRoom(section.code, entries, fixed, replacements, section.generation);
+  RoomyCopy copy = CopyWithRoom(section.code, fixed, replacements, section.generation);
 
   CodeSection roomy = section;
   roomy.foreign_sites.clear();

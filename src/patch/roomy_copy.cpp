@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "patch/site.h"
 #include "sass/encode.h"
 
 namespace iket::patch {
@@ -63,8 +62,8 @@ std::vector<bool> Movable(std::span<const Instruction> code) {
   return movable;
 }
 
-RoomyCopy CopyWithRoom(std::span<const Instruction> code, std::span<const uint64_t> entries,
-                       const std::set<uint32_t>& fixed, const Replacements& replacements,
+RoomyCopy CopyWithRoom(std::span<const Instruction> code, const std::set<uint32_t>& fixed,
+                       const Replacements& replacements,
                        sass::Generation generation) {
   const uint32_t end = End(code);
   std::vector<bool> moves = Movable(code);
@@ -72,7 +71,6 @@ RoomyCopy CopyWithRoom(std::span<const Instruction> code, std::span<const uint64
 
   RoomyCopy copy;
   copy.code.assign(code.begin(), code.end());
-  copy.kept.assign(code.size(), true);
   copy.moved.assign(code.size(), RoomyCopy::kNowhere);
   auto next = static_cast<uint32_t>(code.size());
   for (uint32_t i = 0; i < end; ++i) {
@@ -112,13 +110,9 @@ RoomyCopy CopyWithRoom(std::span<const Instruction> code, std::span<const uint64
         sass::WithRelativeTarget(code[i], at * kInstructionBytes, target, generation));
   }
 
-  // A block of the old code begins where something may come from elsewhere, or back from what stayed.
-  const std::vector<bool> starts = BlockStarts(code, entries, generation);
+  // Whoever comes to the old code from elsewhere, or back from what stayed, goes on in the copy.
   for (uint32_t i = 0; i < end; ++i) {
-    const bool begins = starts[i] || (i > 0 && !moves[i - 1]);
-    if (!begins || !moves[i]) continue;
-    copy.code[i] = branch(i, copy.moved[i]);
-    copy.kept[i] = false;
+    if (moves[i]) copy.code[i] = branch(i, copy.moved[i]);
   }
   return copy;
 }

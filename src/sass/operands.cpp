@@ -102,6 +102,11 @@ bool HasNoRegisters(uint32_t base) {
   return base == 0x1b4 || base == 0x1b5 || base == 0x1b7 || base == 0x1b9 || base == 0x1c5;
 }
 
+// A general register among the operands of a row that it reads.
+bool HasSources(std::string_view operands) {
+  return operands.find_first_of("abcnNwvgm") != std::string_view::npos;
+}
+
 // Of arithmetic: products of 64 bits, doubles and conversions have pairs.
 bool HasPairs(uint32_t base) {
   return base == 0x025 || (base >= 0x027 && base <= 0x02b) || base >= 0x100;
@@ -145,9 +150,7 @@ bool MayReadRegister(const Instruction& instruction, uint32_t index) {
   if (IsUniformBase(base)) return false;
   constexpr uint32_t kWide = 8;  // of one operand, as far as rows are known
   if (row == nullptr || !row->any_form) {
-    const bool has_none =
-        row != nullptr &&
-        std::string_view(row->operands).find_first_of("abcnNwvgm") == std::string_view::npos;
+    const bool has_none = row != nullptr && !HasSources(row->operands);
     return !has_none && (names(24, kWide) || names(32, kWide) || names(64, kWide));
   }
   // Arithmetic. What stands at 32 says the form.
@@ -198,9 +201,16 @@ RegisterSet NamedRegisters(const Instruction& instruction) {
     if (!is_uniform) Add(named, instruction.Bits(64, 8), kMost);
     return named;
   }
-  for (uint32_t i = 0; i < kRegisterZero; ++i) {
-    if (MayReadRegister(instruction, i) || MayWriteRegister(instruction, i)) named.set(i);
-  }
+  if (IsUniformBase(base)) return named;
+  // As MayReadRegister and MayWriteRegister have it, for all registers at once.
+  constexpr uint32_t kWidest = 8;
+  const uint32_t most = !row->any_form ? kWidest : HasPairs(base) ? 2 : 1;
+  if (operands.starts_with('c')) named.set();
+  if (operands.find('d') != std::string_view::npos) Add(named, instruction.Bits(16, 8), most);
+  if (!row->any_form && !HasSources(operands)) return named;
+  Add(named, instruction.Bits(24, 8), most);
+  if (!row->any_form || instruction.Bits(9, 3) == 1) Add(named, instruction.Bits(32, 8), most);
+  Add(named, instruction.Bits(64, 8), row->any_form ? 2 : kWidest);
   return named;
 }
 
