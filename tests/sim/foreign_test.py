@@ -93,6 +93,35 @@ class Foreign(unittest.TestCase):
     def test_tilelang(self):
         self.check_kernel("tilelang")
 
+    def pmevents(self, *options):
+        image = os.path.join(os.environ["IKET_SIM_APP_IMAGES"], "pmevent.cubin")
+        done = subprocess.run([IKET, "profile", "--device", DEVICE, "-o", self.output, "--clobber", *options,
+                               "--export", "trace.json", "--", FOREIGN, image, "pmevents", "2", "64", "1", "1", "5"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False, text=True)
+        traces = glob.glob(os.path.join(self.output, "*.trace.json"))
+        if not traces:
+            return done, None
+        with open(traces[0], encoding="utf-8") as file:
+            trace = json.load(file)
+        counts = {}
+        for marker in trace["launches"][0]["markers"]:
+            name = trace["stringTable"][marker["markerNameIdx"]]
+            counts[name] = counts.get(name, 0) + 1
+        return done, counts
+
+    def test_pmevents_that_are_given_names(self):
+        # Four warps with five each; of those, two with one more.
+        _, counts = self.pmevents("--pmevent", "5=step")
+        self.assertEqual(counts, {"step": 22})
+        _, counts = self.pmevents("--pmevent", "5=step", "--pmevent", "9=half way")
+        self.assertEqual(counts, {"step": 22, "half way": 4})
+
+    def test_other_pmevents_are_nobodys(self):
+        done, counts = self.pmevents("--pmevent", "77=never")
+        self.assertIsNone(counts)
+        self.assertIn("nothing was recorded", done.stderr)
+        self.assertIn("--pmevent", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()
