@@ -353,7 +353,7 @@ IKET_DETAIL_FUNCTION constexpr bool can_be_said() {
   static_assert(has_types, IKET_DETAIL_LACKS
                 "a payload is an integer, float, double or pointer: cast bool and fp8 to an "
                 "integer, half and bfloat16 to float");
-  static_assert(fits, IKET_DETAIL_LACKS "a name has 1 to 32 bytes");
+  static_assert(fits, IKET_DETAIL_LACKS "a name has 1 to 32 bytes: shorten this one");
   return !is_flow && !has_a_row && has_one_value && has_types && fits;
 }
 
