@@ -33,8 +33,9 @@
 // nvcc writes such literals unescaped into the host's code. IKET_MARK("say \"hi\"") works.
 //
 // A long file because it is one, without any #include: it can be vendored alone and compiled by
-// NVRTC. sm_80 and later; nvcc 12.5 or NVRTC 12.5 and later, or Clang 19; C++20 for
-// the literals, C++17 for the macros at the end. The machine-level contract is docs/placeholder.md.
+// NVRTC. (With IKET_COMPAT=official it includes official.cuh, and marks are for NVIDIA's
+// collector.) sm_80 and later; nvcc 12.5 or NVRTC 12.5 and later, or Clang 19; C++20 for the
+// literals, C++17 for the macros at the end. The machine-level contract is docs/placeholder.md.
 #pragma once
 
 #define IKET_VERSION 100  // major * 10000 + minor * 100 + patch

@@ -7,8 +7,9 @@
 // timer where a mark stands. Ours collects them, too. What NVIDIA's IKET cannot say ends the build
 // with a sentence; docs/design/compat.md has the table, and why all of this looks as it does.
 //
-// Cost    Not collected, a mark is five instructions, seven with a payload, and unlike ours it does
-//         store: four to sixteen bytes, at the top of what the driver reserves of shared memory.
+// Cost    Not collected, a mark is four instructions, six or seven with a payload, and unlike ours
+//         it does store: four to sixteen bytes at the top of what the driver reserves of shared
+//         memory.
 // Ids     1..30 in the order in which the compiler comes to the names (NativeDump, four bytes an
 //         event). With -DIKET_COMPAT_EXTENDED from 64 on (ExtendedNativeDump, eight bytes). With
 //         -rdc=true always those, a hundred for each file: -DIKET_COMPAT_UNIT=N, N from 0 to 39,

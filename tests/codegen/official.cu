@@ -1,5 +1,6 @@
-// Every form that NVIDIA's IKET has, for official_test.py, as C++17 or C++20; with FORMS_BARE the same kernels have
-// no marks in their source. Each kernel has the names of its own, so that ids are not in the order of names.
+// Every form that NVIDIA's IKET has, for official_test.py, as C++17 or C++20; with FORMS_BARE the
+// same kernels have no marks in their source. Each kernel has the names of its own, so that ids are
+// not in the order of names.
 #include <iket/iket.cuh>
 
 #if defined(FORMS_BARE)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CUB with its own annotations: a scan and a reduce_by_key, whose results are checked on the host, and a kernel that
-// uses the macros by which CUB is annotated in ways that CUB does not on every GPU.
+// CUB with its own annotations: a scan and a reduce_by_key, whose results are checked on the host,
+// and a kernel that uses the macros by which CUB is annotated in ways that CUB does not on every
+// GPU.
 //
 //   cub [N]              items; default 1048576
 //
@@ -9,7 +10,6 @@
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>
 #include <cuda/std/functional>
-
 #include <iket/iket_device_apis.cuh>
 
 #include "common/gpu_runtime.h"
@@ -96,13 +96,14 @@ int main(int argc, char** argv) {
     reduced.back() += values[i];
   }
   const example::Array<int> in(values), by(keys), out(std::vector<int>(n, -1)),
-      out_keys(std::vector<int>(n, -1)), out_sums(std::vector<int>(n, -1)), count(std::vector<int>(1, -1));
+      out_keys(std::vector<int>(n, -1)), out_sums(std::vector<int>(n, -1)),
+      count(std::vector<int>(1, -1));
   Run([&](void* storage, size_t& bytes) {
     return cub::DeviceScan::InclusiveSum(storage, bytes, in.data(), out.data(), n);
   });
   Run([&](void* storage, size_t& bytes) {
-    return cub::DeviceReduce::ReduceByKey(storage, bytes, by.data(), out_keys.data(), in.data(), out_sums.data(),
-                                          count.data(), cuda::std::plus<>{}, n);
+    return cub::DeviceReduce::ReduceByKey(storage, bytes, by.data(), out_keys.data(), in.data(),
+                                          out_sums.data(), count.data(), cuda::std::plus<>{}, n);
   });
   constexpr int kCtas = 2, kThreads = 64, kSteps = 3;
   const example::Array<float> data(std::vector<float>(kCtas * kThreads));
@@ -111,6 +112,7 @@ int main(int argc, char** argv) {
   EXAMPLE_CHECK(cudaDeviceSynchronize());
   return Differences("scan", out.ToHost(), sums) |
          Differences("number of keys", count.ToHost(), {static_cast<int>(unique.size())}) |
-         Differences("keys", out_keys.ToHost(), unique) | Differences("reduce_by_key", out_sums.ToHost(), reduced) |
+         Differences("keys", out_keys.ToHost(), unique) |
+         Differences("reduce_by_key", out_sums.ToHost(), reduced) |
          Differences("macros", data.ToHost(), std::vector<float>(kCtas * kThreads, 14.0f));
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every kind of mark that NVIDIA's IKET has, once with its id at both ends of a warp's life, and a known number of
-// times: official_check.py looks for them in the trace, whoever collected it.
+// Every kind of mark that NVIDIA's IKET has, once with its id at both ends of a warp's life, and a
+// known number of times: official_check.py looks for them in the trace, whoever collected it.
 //
 //   official             launches Forms<<<2, 64>>> with n = 3
 //
-// Built as `official` and `official_extended` with IKET_COMPAT=official (30 names, and more than 30), for run-iket and
-// for `iket profile`; and as official.cubin without it, for the software device, where hello launches it.
+// Built as `official` and `official_extended` with IKET_COMPAT=official (30 names, and more than
+// 30), for run-iket and for `iket profile`; and as official.cubin without it, for the software
+// device, where hello launches it.
 #include <iket/iket.cuh>
 
 #include "common/gpu_runtime.h"
@@ -17,7 +18,9 @@ using namespace iket::literals;
 // Names that take the module beyond 30.
 template <int... I>
 __device__ void More() {
-  (iket::mark(iket::event_name<iket::detail::literal<8>{{'m', 'o', 'r', 'e', ' ', '0' + I / 10, '0' + I % 10, 0}}>{}, I),
+  (iket::mark(iket::event_name<iket::detail::literal<8>{
+                  {'m', 'o', 'r', 'e', ' ', '0' + I / 10, '0' + I % 10, 0}}>{},
+              I),
    ...);
 }
 #endif
