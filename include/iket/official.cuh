@@ -276,7 +276,8 @@ __device__ __forceinline__ unsigned store_window() {
 }
 
 // The collector finds timer, store and trigger, and makes its own of them. With a payload one lane
-// is elected. Volatile, or ptxas would make one store of two, which the collector does not take.
+// is elected. Volatile, because ptxas may make one store of two others, as it does where they are
+// not guarded, and the collector does not take that.
 #define IKET_DETAIL_NATIVE(guard)                              \
   "mov.u32 t, %%globaltimer_lo;\n\tor.b32 t, t, %0;\n\t" guard \
   "st.volatile.shared.u32 [%1], "                              \
