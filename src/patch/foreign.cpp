@@ -62,9 +62,9 @@ std::optional<ForeignEvent> ParseEvent(UntrustedBytes bytes, const Strings& stri
   if (bytes.Read<uint32_t>(0) != kEventSize) return std::nullopt;
   const uint32_t payload = *bytes.Read<uint32_t>(12);
   const uint32_t position = *bytes.Read<uint32_t>(16);
-  if (payload > 0xff || position > static_cast<uint32_t>(ForeignPosition::kRangeStartEnd)) {
-    return std::nullopt;
-  }
+  const bool is_position = position <= static_cast<uint32_t>(ForeignPosition::kRangeStartEnd) ||
+                           position == static_cast<uint32_t>(ForeignPosition::kInternal);
+  if (payload > 0xff || !is_position) return std::nullopt;
   return ForeignEvent{.id = *bytes.Read<uint32_t>(4),
                       .method = static_cast<ForeignMethod>(*bytes.Read<uint32_t>(8)),
                       .payload = static_cast<uint8_t>(payload),
@@ -173,6 +173,7 @@ EventKind KindOf(ForeignPosition position) {
       return EventKind::kTokenEither;
     case ForeignPosition::kNotInRange:
     case ForeignPosition::kRangeInternal:
+    case ForeignPosition::kInternal:
       return EventKind::kMark;
   }
   return EventKind::kMark;

@@ -46,6 +46,7 @@ enum class ForeignPosition : uint32_t {
   kRangeEnd = 2,
   kRangeInternal = 3,
   kRangeStartEnd = 4,  // of a token: one id at both ends
+  kInternal = 8,       // what newer versions have for kRangeInternal
 };
 
 struct ForeignEvent {

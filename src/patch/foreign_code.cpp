@@ -198,10 +198,10 @@ class Coder {
     auto& code = code_[site.trigger];
     Instruction advance = AdvanceSlot(section_.generation, ring::kRecordBytes, control);
     if (!site.somebody_stores) {
-      code.push_back(sass::VoteUniformAny(section_.generation, *site.predicate,
+      code.push_back(sass::VoteUniformAny(section_.generation, *site.uniform_predicate,
                                           site.guard.predicate, site.guard.negated,
                                           {.stall = kVoteToGuard}));
-      advance = advance.WithGuard(*site.predicate);
+      advance = advance.WithGuard(*site.uniform_predicate);
     }
     code.push_back(advance);
   }
@@ -220,13 +220,14 @@ std::vector<SiteProblem> ChooseRecorders(CodeSection& section, uint32_t register
   std::vector<uint64_t> entries;
   for (const cubin::Function& function : section.functions) entries.push_back(function.offset);
   SpareRegisters spare(section.code, entries, registers, section.generation);
-  const std::optional<uint8_t> predicate = spare.Predicate();
+  const std::optional<uint8_t> uniform_predicate = spare.UniformPredicate();
   const std::vector<bool> movable = Movable(section.code);
   for (ForeignSite& site : section.foreign_sites) {
     site.barrier = spare.Barrier();
     // Who calls a function may have any register in use.
     if (section.is_kernel()) site.pair = spare.PairAt(site.trigger);
-    site.predicate = predicate;
+    site.predicate = spare.Predicate();
+    site.uniform_predicate = uniform_predicate;
     const bool is_fixed = [&] {
       for (const uint32_t i : {site.clock, site.join, site.store, site.payload, site.trigger}) {
         if (i == ForeignSite::kNone) continue;
@@ -240,8 +241,8 @@ std::vector<SiteProblem> ChooseRecorders(CodeSection& section, uint32_t register
       problems.push_back({site.trigger, "it cannot be moved"});
     } else if (site.clock == ForeignSite::kNone && !site.pair) {
       problems.push_back({site.trigger, "no two registers are spare for a bare PMTRIG"});
-    } else if (!site.somebody_stores && !predicate) {
-      problems.push_back({site.trigger, "it is guarded, and no predicate is spare"});
+    } else if (!site.somebody_stores && !uniform_predicate) {
+      problems.push_back({site.trigger, "it is guarded, and no uniform predicate is spare"});
     }
   }
   return problems;

@@ -56,10 +56,11 @@ struct ForeignSite {
 
   uint32_t event = 0;     // the id that it will record
   bool left_out = false;  // nobody wants it: it stays as it is
-  // How it records (foreign_code.h): a pair of spare registers, a spare predicate of either file, the
+  // How it records (foreign_code.h): a pair of spare registers, spare predicates of both files, the
   // scoreboard of stores that read the pair.
   std::optional<uint8_t> pair{};
   std::optional<uint8_t> predicate{};
+  std::optional<uint8_t> uniform_predicate{};
   uint8_t barrier = 0;
 
   uint32_t first() const { return clock == kNone ? trigger : clock; }

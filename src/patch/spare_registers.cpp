@@ -58,6 +58,13 @@ bool IsUnderstood(const Instruction& instruction, size_t index, size_t count,
   }
 }
 
+std::optional<uint8_t> LastNotIn(uint8_t named) {
+  for (uint32_t i = kPredicates; i-- > 0;) {
+    if (((named >> i) & 1) == 0) return static_cast<uint8_t>(i);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 SpareRegisters::SpareRegisters(std::span<const Instruction> code,
@@ -76,6 +83,9 @@ void SpareRegisters::Split(std::span<const uint64_t> entries) {
     Block& block = blocks_.back();
     block.last = i + 1;
     block.named |= sass::NamedRegisters(code_[i]);
+    const sass::PredicateSet predicates = sass::NamedPredicates(code_[i]);
+    predicates_.vector |= predicates.vector;
+    predicates_.uniform |= predicates.uniform;
     block_of_.push_back(static_cast<uint32_t>(blocks_.size() - 1));
   }
 }
@@ -185,12 +195,10 @@ std::optional<uint8_t> SpareRegisters::PairAt(uint32_t instruction) {
 }
 
 std::optional<uint8_t> SpareRegisters::Predicate() const {
-  uint8_t named = 0;
-  for (const Instruction& instruction : code_) named |= sass::NamedPredicates(instruction);
-  for (uint32_t i = kPredicates; i-- > 0;) {
-    if (((named >> i) & 1) == 0) return static_cast<uint8_t>(i);
-  }
-  return std::nullopt;
+  return LastNotIn(predicates_.vector);
+}
+std::optional<uint8_t> SpareRegisters::UniformPredicate() const {
+  return LastNotIn(predicates_.uniform);
 }
 
 uint8_t SpareRegisters::Barrier() const {

@@ -27,8 +27,9 @@ class SpareRegisters {
 
   // The first of two registers that are spare at an instruction, a multiple of two.
   std::optional<uint8_t> PairAt(uint32_t instruction);
-  // The number of a predicate that no instruction names, P or UP.
+  // A predicate, and a uniform one, that no instruction names.
   std::optional<uint8_t> Predicate() const;
+  std::optional<uint8_t> UniformPredicate() const;
   // The scoreboard that fewest instructions take.
   uint8_t Barrier() const;
 
@@ -52,6 +53,7 @@ class SpareRegisters {
   const sass::Generation generation_;
   std::vector<Block> blocks_;
   std::vector<uint32_t> block_of_;  // by instruction
+  sass::PredicateSet predicates_;   // that are named
 };
 
 }  // namespace iket::patch

@@ -77,8 +77,9 @@ TEST(SpareRegisters, APredicateThatNobodyNames) {
   const Code code{Names(2).WithGuard(6), Names(3).WithNegatedGuard(5), kExit};
   EXPECT_EQ(SpareRegisters(code, entries, 24, kHopper).Predicate(), 4);
   constexpr Instruction kAllAtOnce{0x0000007f04007804, 0x000fe20000000000};  // R2P PR, R4, 0x7f
-  EXPECT_EQ(SpareRegisters(Code{kAllAtOnce, kExit}, entries, 24, kHopper).Predicate(),
-            std::nullopt);
+  const SpareRegisters spare(Code{kAllAtOnce, Names(2)}, entries, 24, kHopper);
+  EXPECT_EQ(spare.Predicate(), std::nullopt);
+  EXPECT_EQ(spare.UniformPredicate(), 6) << "of another file";
 }
 
 TEST(SpareRegisters, TheScoreboardThatFewestTake) {

@@ -214,14 +214,22 @@ RegisterSet NamedRegisters(const Instruction& instruction) {
   return named;
 }
 
-uint8_t NamedPredicates(const Instruction& instruction) {
+PredicateSet NamedPredicates(const Instruction& instruction) {
+  constexpr uint32_t kAll = 0x7f;
+  constexpr uint32_t kP2r = 0x003, kR2p = 0x004, kUp2ur = 0x083, kUr2up = 0x084;  // all at once
   uint32_t named = 0;
   // The guard, results, sources, and where PLOP3 and the like have more.
   for (const uint32_t at : {12u, 68u, 77u, 81u, 84u, 87u}) named |= 1u << instruction.Bits(at, 3);
   const uint32_t base = instruction.base_opcode();
-  constexpr uint32_t kP2r = 0x003, kR2p = 0x004;  // all at once
-  if (base == kP2r || base == kR2p || base == (kP2r | 0x80) || base == (kR2p | 0x80)) named = 0x7f;
-  return static_cast<uint8_t>(named & 0x7f);
+  if (base == kP2r || base == kR2p || base == kUp2ur || base == kUr2up) named = kAll;
+  const auto some = static_cast<uint8_t>(named & kAll);
+  constexpr uint32_t kVoteu = 0x086;  // asks the lanes for theirs
+  if (IsUniformBase(base)) return {.vector = base == kVoteu ? some : uint8_t{0}, .uniform = some};
+  // What has a part in both files, or is not known.
+  const bool is_mixed = FindOpcode(instruction) == nullptr || instruction.is_uniform_form() ||
+                        WritesUniformFromElsewhere(instruction.opcode()) ||
+                        (base >= 0x140 && base <= 0x15f);
+  return {.vector = some, .uniform = is_mixed ? some : uint8_t{0}};
 }
 
 bool IsIsetp(const Instruction& instruction) { return instruction.base_opcode() == 0x00c; }

@@ -41,9 +41,12 @@ using RegisterSet = std::bitset<256>;
 // Every general register that the instruction may read or write, at any time: no other is touched.
 // All of them where it is not known.
 RegisterSet NamedRegisters(const Instruction& instruction);
-// A bit for each of P0..P6 and UP0..UP6 (one numbering, both files) that the instruction may name
-// anywhere, as guard, source or result. Errs by what other fields hold by chance.
-uint8_t NamedPredicates(const Instruction& instruction);
+// A bit for each of P0..P6, and each of UP0..UP6, that the instruction may name anywhere: as guard,
+// source or result. Errs by what other fields hold by chance.
+struct PredicateSet {
+  uint8_t vector = 0, uniform = 0;
+};
+PredicateSet NamedPredicates(const Instruction& instruction);
 
 // The general registers that the instruction may still be reading after the next ones have issued,
 // with no scoreboard to tell when it is done: sources of memory instructions without a read

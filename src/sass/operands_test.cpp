@@ -109,9 +109,20 @@ TEST(Predicates, WhoNamesAndWhoWritesThem) {
   EXPECT_TRUE(MayWritePredicate(elect, 5));
   EXPECT_FALSE(MayWritePredicate(elect, 4));
   EXPECT_FALSE(MayWritePredicate(MovImmediate(3, 1, {}).WithGuard(2), 2));
-  EXPECT_TRUE((NamedPredicates(MovImmediate(3, 1, {}).WithGuard(2)) >> 2) & 1);
-  EXPECT_TRUE((NamedPredicates(elect) >> 5) & 1);
-  EXPECT_EQ(NamedPredicates({0x0000007f04007804, 0x000fe20000000000}), 0x7f) << "R2P";
+  const PredicateSet guard = NamedPredicates(MovImmediate(3, 1, {}).WithGuard(2));
+  EXPECT_TRUE((guard.vector >> 2) & 1);
+  EXPECT_EQ(guard.uniform, 0);
+  EXPECT_TRUE((NamedPredicates(elect).vector >> 5) & 1);
+  const PredicateSet all = NamedPredicates({0x0000007f04007804, 0x000fe20000000000});  // R2P
+  EXPECT_EQ(all.vector, 0x7f);
+  EXPECT_EQ(all.uniform, 0);
+  // VOTEU.ANY UP5, !P1 has one of each; @UP5 UIADD3 is uniform alone.
+  const PredicateSet vote = NamedPredicates(VoteUniformAny(kHopper, 5, 1, true, {}));
+  EXPECT_TRUE((vote.vector >> 1) & 1);
+  EXPECT_TRUE((vote.uniform >> 5) & 1);
+  const PredicateSet advance = NamedPredicates(UaddImmediate(kHopper, 2, 2, 16, {}).WithGuard(5));
+  EXPECT_TRUE((advance.uniform >> 5) & 1);
+  EXPECT_EQ(advance.vector, 0);
 }
 
 TEST(Constants, AreWhatMovesOfThemWrite) {
