@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "patch/dead_address.h"
 #include "patch/spare_registers.h"
 #include "patch/trampoline.h"
 #include "sass/encode.h"
@@ -212,14 +213,37 @@ class Coder {
   Replacements code_;
 };
 
+FlowGraph FlowOf(const CodeSection& section) {
+  std::vector<uint64_t> entries;
+  for (const cubin::Function& function : section.functions) entries.push_back(function.offset);
+  return FlowGraph(section.code, entries, section.generation);
+}
+
+// What made the addresses of replaced stores does nothing any more; waits and stalls stay.
+void DropAddresses(const CodeSection& section, Replacements& replacements) {
+  std::set<uint32_t> stores;
+  for (const ForeignSite& site : section.foreign_sites) {
+    if (site.left_out) continue;
+    if (site.store != ForeignSite::kNone) stores.insert(site.store);
+    if (site.payload != ForeignSite::kNone) stores.insert(site.payload);
+  }
+  const FlowGraph flow = FlowOf(section);
+  for (const uint32_t i : DeadAddressCode(section.code, flow, stores, section.generation)) {
+    if (section.relocated.contains(i) || (section.is_kernel() && i == 0)) continue;
+    Control control = section.code[i].control();
+    // A NOP releases no scoreboard.
+    control.write_barrier = control.read_barrier = sass::kNoBarrier;
+    replacements.try_emplace(i, std::vector<Instruction>{sass::Nop(control)});
+  }
+}
+
 }  // namespace
 
 std::vector<SiteProblem> ChooseRecorders(CodeSection& section, uint32_t registers) {
   std::vector<SiteProblem> problems;
   if (section.foreign_sites.empty()) return problems;
-  std::vector<uint64_t> entries;
-  for (const cubin::Function& function : section.functions) entries.push_back(function.offset);
-  SpareRegisters spare(section.code, entries, registers, section.generation);
+  const FlowGraph flow = FlowOf(section);
+  SpareRegisters spare(section.code, flow, registers);
   const std::optional<uint8_t> uniform_predicate = spare.UniformPredicate();
   const std::vector<bool> movable = Movable(section.code);
   for (ForeignSite& site : section.foreign_sites) {
@@ -249,7 +273,8 @@ std::vector<SiteProblem> ChooseRecorders(CodeSection& section, uint32_t register
 }
 
 CodeSection WithForeignCode(const CodeSection& section, const ring::Layout& layout) {
-  const Replacements replacements = Coder(section, layout).Run();
+  Replacements replacements = Coder(section, layout).Run();
+  DropAddresses(section, replacements);
   std::set<uint32_t> fixed = section.relocated;
   if (section.is_kernel()) fixed.insert(0);
   RoomyCopy copy = CopyWithRoom(section.code, fixed, replacements, section.generation);

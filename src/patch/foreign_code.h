@@ -12,7 +12,8 @@
 // Ra+1 are spare registers (spare_registers.h). Where there are none, clock and id go one after the
 // other through Rt, whose first store must have read it before it changes: exact as well, and slower.
 //
-// Waits and stalls of the compiler's stay, each in its place: later instructions may count on them.
+// What made the old addresses and serves nobody else is dropped (dead_address.h). Waits and stalls of
+// the compiler's stay, each in its place: later instructions may count on them.
 #pragma once
 
 #include <vector>

@@ -15,15 +15,17 @@
 #include <span>
 #include <vector>
 
+#include "patch/flow_graph.h"
 #include "sass/operands.h"
 
 namespace iket::patch {
 
 class SpareRegisters {
  public:
-  // `registers`: what a thread has when the code begins; setmaxnreg changes it on the way.
-  SpareRegisters(std::span<const sass::Instruction> code, std::span<const uint64_t> entries,
-                 uint32_t registers, sass::Generation generation);
+  // `registers`: what a thread has when the code begins; setmaxnreg changes it on the way. Code and
+  // graph, which is of it, must outlive this.
+  SpareRegisters(std::span<const sass::Instruction> code, const FlowGraph& flow,
+                 uint32_t registers);
 
   // The first of two registers that are spare at an instruction, a multiple of two.
   std::optional<uint8_t> PairAt(uint32_t instruction);
@@ -34,26 +36,17 @@ class SpareRegisters {
   uint8_t Barrier() const;
 
  private:
-  struct Block {
-    uint32_t first = 0, last = 0;       // instructions, the last excluded
-    std::vector<uint32_t> next, before;  // blocks
-    sass::RegisterSet named;
-    uint32_t registers = 0;  // that a thread has at its beginning, at least; 0 not reached yet
-    bool leads_anywhere = false;  // a jump or call whose target is not known
-    std::optional<std::optional<uint8_t>> pair;  // once it was asked for
-  };
-
-  void Split(std::span<const uint64_t> entries);
-  void Connect();
   void CountRegisters(uint32_t registers);
-  uint32_t BlockAt(uint64_t offset) const;
-  bool Reach(uint32_t from, std::vector<uint32_t> Block::* edges, sass::RegisterSet& named) const;
+  bool Reach(uint32_t from, std::vector<uint32_t> FlowBlock::* edges,
+             sass::RegisterSet& named) const;
 
   const std::span<const sass::Instruction> code_;
-  const sass::Generation generation_;
-  std::vector<Block> blocks_;
-  std::vector<uint32_t> block_of_;  // by instruction
-  sass::PredicateSet predicates_;   // that are named
+  const FlowGraph& flow_;
+  // By block.
+  std::vector<sass::RegisterSet> named_;
+  std::vector<uint32_t> registers_;  // that a thread has at its beginning, at least; 0 not reached
+  std::vector<std::optional<std::optional<uint8_t>>> pairs_;  // once they were asked for
+  sass::PredicateSet predicates_;                             // that are named
 };
 
 }  // namespace iket::patch

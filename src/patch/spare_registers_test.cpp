@@ -16,6 +16,8 @@ using testing::kExit;
 
 constexpr sass::Generation kHopper = sass::Generation::kHopper;
 
+constexpr uint64_t kEntries[] = {0};
+
 Instruction Names(uint8_t r) { return sass::MovImmediate(r, 1, {.stall = 1}); }
 // USETMAXREG.TRY_ALLOC.CTAPOOL UP0, count.
 Instruction SetMaxReg(uint32_t count) {
@@ -23,8 +25,8 @@ Instruction SetMaxReg(uint32_t count) {
 }
 
 std::optional<uint8_t> PairAt(const Code& code, uint32_t at, uint32_t registers) {
-  const uint64_t entries[] = {0};
-  return SpareRegisters(code, entries, registers, kHopper).PairAt(at);
+  const FlowGraph flow(code, kEntries, kHopper);
+  return SpareRegisters(code, flow, registers).PairAt(at);
 }
 
 TEST(SpareRegisters, TheFirstPairThatNobodyNames) {
@@ -73,23 +75,25 @@ TEST(SpareRegisters, CountWhatSetMaxRegLeaves) {
 }
 
 TEST(SpareRegisters, APredicateThatNobodyNames) {
-  const uint64_t entries[] = {0};
   const Code code{Names(2).WithGuard(6), Names(3).WithNegatedGuard(5), kExit};
-  EXPECT_EQ(SpareRegisters(code, entries, 24, kHopper).Predicate(), 4);
+  const FlowGraph flow(code, kEntries, kHopper);
+  EXPECT_EQ(SpareRegisters(code, flow, 24).Predicate(), 4);
   constexpr Instruction kAllAtOnce{0x0000007f04007804, 0x000fe20000000000};  // R2P PR, R4, 0x7f
-  const SpareRegisters spare(Code{kAllAtOnce, Names(2)}, entries, 24, kHopper);
+  const Code other{kAllAtOnce, Names(2)};
+  const FlowGraph flow_of_other(other, kEntries, kHopper);
+  const SpareRegisters spare(other, flow_of_other, 24);
   EXPECT_EQ(spare.Predicate(), std::nullopt);
   EXPECT_EQ(spare.UniformPredicate(), 6) << "of another file";
 }
 
 TEST(SpareRegisters, TheScoreboardThatFewestTake) {
-  const uint64_t entries[] = {0};
   Code code;
   for (uint8_t b = 0; b < 6; ++b) {
     if (b != 3) code.push_back(Names(2).WithControl({.write_barrier = b}));
   }
   code.push_back(kExit);
-  EXPECT_EQ(SpareRegisters(code, entries, 24, kHopper).Barrier(), 3);
+  const FlowGraph flow(code, kEntries, kHopper);
+  EXPECT_EQ(SpareRegisters(code, flow, 24).Barrier(), 3);
 }
 
 }  // namespace

@@ -232,6 +232,46 @@ PredicateSet NamedPredicates(const Instruction& instruction) {
   return {.vector = some, .uniform = is_mixed ? some : uint8_t{0}};
 }
 
+bool MayReadUniform(const Instruction& instruction, uint32_t index, Generation generation) {
+  constexpr uint32_t kPair = 2, kDescriptor = 8;
+  const uint32_t base = instruction.base_opcode();
+  const bool is_known = FindOpcode(instruction) != nullptr;
+  const bool is_control = base >= 0x140 && base <= 0x15f;
+  if (is_known && !IsUniformAlu(instruction, generation) && !IsUniformBase(base) &&
+      !instruction.is_uniform_form() && !is_control &&
+      !WritesUniformFromElsewhere(instruction.opcode())) {
+    return false;
+  }
+  // S2UR and R2UR take nothing of this file.
+  if (instruction.opcode() == kOpS2ur || base == 0x0ca || base == 0x1c2) return false;
+  const uint32_t most = is_known ? kPair : kDescriptor;
+  for (const uint32_t at : {24u, 32u, 40u, 64u}) {
+    const uint32_t first = instruction.Bits(at, UniformBits(generation));
+    if (first <= index && index < first + most) return true;
+    if (is_control) break;  // behind it is the target
+  }
+  return false;
+}
+
+bool WritesUniform(const Instruction& instruction, uint32_t index, Generation generation) {
+  if (!instruction.is_unguarded()) return false;
+  const uint32_t first = instruction.Bits(16, UniformBits(generation));
+  constexpr uint32_t kWidth64 = 5;
+  switch (instruction.base_opcode()) {
+    case 0x082:  // UMOV
+    case 0x090:  // UIADD3
+    case 0x091:  // ULEA
+    case 0x092:  // ULOP3
+    case 0x099:  // USHF
+    case 0x1c3:  // S2UR
+      return first == index;
+    case 0x0b9:  // ULDC
+      return first == index || (instruction.Bits(73, 3) == kWidth64 && first + 1 == index);
+    default:
+      return false;
+  }
+}
+
 bool IsIsetp(const Instruction& instruction) { return instruction.base_opcode() == 0x00c; }
 
 uint32_t IsetpPredicate(const Instruction& instruction) { return instruction.Bits(81, 3); }

@@ -29,6 +29,11 @@ bool MayWriteRegister(const Instruction& instruction, uint32_t index);
 bool MayReadRegister(const Instruction& instruction, uint32_t index);
 // False if the instruction is known not to write predicate `index`, P0..P6.
 bool MayWritePredicate(const Instruction& instruction, uint32_t index);
+// False if the instruction is known not to read uniform register `index`. Descriptors take up to
+// eight in a row.
+bool MayReadUniform(const Instruction& instruction, uint32_t index, Generation generation);
+// True if it writes that register whenever it runs, whole; false of what is not known.
+bool WritesUniform(const Instruction& instruction, uint32_t index, Generation generation);
 // ISETP in any form, and the first predicate that it writes.
 bool IsIsetp(const Instruction& instruction);
 uint32_t IsetpPredicate(const Instruction& instruction);
