@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "session/selection.h"
 
@@ -27,5 +28,12 @@ Result<session::Selection> ReadSelection(const SelectionOptions& options);
 // Of the text of a file: an object of our options, or one of run-iket's --enabled-cluster-config,
 // kernel names and the cluster of each. `name` is for messages. Errors: kBadInput.
 Result<session::Selection> ParseConfig(const std::string& untrusted, const std::string& name);
+
+// The rules of a file of run-iket's form, whatever its kernels are called. Errors: kBadInput,
+// kSystem.
+Result<std::vector<session::ClusterRule>> ReadClusterRules(const std::string& path);
+
+// What a process can be told in its environment: not too long, regular expressions that are some.
+Result<void> CheckSelection(const session::Selection& selection);
 
 }  // namespace iket::cli
