@@ -34,7 +34,8 @@ std::string WhyNoCapture(const RecordOptions& options, const std::string& driver
                                      "do not run on the software device"
                                    : "?";
   }
-  if (!options.selection.warps.empty()) {
+  // One that is in every name was not the reason.
+  if (!options.selection.warps.empty() && options.selection.warps != ".") {
     why += fmt::format("; --warp-trace '{}' is found in no name of a kernel",
                        Printable(options.selection.warps));
   }
@@ -70,7 +71,7 @@ int ReadOne(const std::string& capture, const Reading& reading, Summary& summary
 Result<std::string> ChooseDevice(const std::string& option) {
   if (!option.empty()) return option;
   const char* const wish = std::getenv(kEnvDevice);
-  const std::string device = wish == nullptr || *wish == 0 ? "gpu" : wish;
+  std::string device = wish == nullptr || *wish == 0 ? "gpu" : wish;
   if (device == "gpu" || device == "sim") return device;
   return Fail(ErrorKind::kUsage, "{} is '{}', which is no device; there are gpu and sim",
               kEnvDevice, device);

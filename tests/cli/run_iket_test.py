@@ -134,6 +134,7 @@ class Options(RunIketTest):
             ([], ["--max-ts-cnt-per-warp", "4096"]),
             ([], ["--use-tracker-dir", "nowhere"]),
             ([], ["--keep"]),
+            ([], ["--use-config", "nowhere", "--warp-trace"]),
             ([], ["--defer-trace-readback"]),
             ([], ["--no-defer-trace-readback"]),
         ):
@@ -198,7 +199,11 @@ class Program(RunIketTest):
         self.assertIn("[--iket,x][opt-level=2 iket]\n", self.iket("profile", "--", *show, env=env).out)
 
     def test_stats(self):
-        self.profile("--enable-stats", program=("sh", "-c", "exit 3"))
+        said = self.profile("--enable-stats", program=("sh", "-c", "exit 3")).out
+        for line in ("run-iket stats summary:", "  tracker workload:      skipped",
+                     r"  profiling workload:    \d+\.\d{3} s", r"  postprocess:           \d+\.\d{3} s",
+                     "    C\\+\\+ Perfetto trace export:   skipped", r"  total:                 \d+\.\d{3} s"):
+            self.assertRegex(said, rf"\n\[run-iket\] {line}\n")
         with open(self.path("out/run-iket.stats.json"), encoding="utf-8") as file:
             stats = json.load(file)
         self.assertEqual({key: stats[key] for key in ("meta", "clock", "unit")},

@@ -29,7 +29,7 @@ Error As(ErrorKind kind, Error error) {
 }
 
 Result<std::array<uint32_t, 3>> ParseEnabledCluster(const std::string& text) {
-  const auto cluster = session::ParseCluster(text);
+  auto cluster = session::ParseCluster(text);
   const bool whole = std::ranges::count(text, ',') == 2;
   if (!cluster || !whole || (*cluster)[1] > UINT16_MAX || (*cluster)[2] > UINT16_MAX) {
     return Fail(ErrorKind::kUsage,
@@ -90,6 +90,9 @@ void SayWhatIsNeedless(const CommonOptions& common, const ProfileOptions& option
   if (!common.context_buffer_size.empty()) {
     no_effect("--context-buffer-size",
               "rings have a size that does not depend on what is launched");
+  }
+  if (options.warp_trace && !options.use_config.empty()) {
+    no_effect("--use-config", "--warp-trace is for every kernel");
   }
   if (!options.use_tracker_dir.empty()) no_effect("--use-tracker-dir", "there is no dry run");
   if (options.max_ts_cnt_per_warp) {

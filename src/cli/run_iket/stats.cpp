@@ -19,11 +19,11 @@ constexpr std::array<Name, Stats::kParts> kNames = {{
     {"configGeneration", "config generation"},
     {"profilingWorkload", "profiling workload"},
     {"postprocess", "postprocess"},
-    {"rawCaptureDecoderInit", "reading captures"},
-    {"perfettoTraceExport", "Perfetto trace"},
-    {"decodedJsonExport", "JSON trace"},
+    {"rawCaptureDecoderInit", "raw-capture decoder init"},
+    {"perfettoTraceExport", "C++ Perfetto trace export"},
+    {"decodedJsonExport", "decoded JSON export"},
     {"pftraceWrite", "Perfetto trace write"},
-    {"optionalOutput", "page and compressed trace"},
+    {"optionalOutput", "optional output"},
     {"cleanup", "cleanup"},
 }};
 
