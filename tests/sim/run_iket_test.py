@@ -3,6 +3,7 @@
 import glob
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -82,6 +83,16 @@ class RunIket(unittest.TestCase):
 
     def test_events_of_a_launch(self):
         self.assertEqual(self.shape(self.trace()), [("Work", 0, WARPS, WARPS)])
+
+    def test_rings_are_emptied_while_a_kernel_runs(self):
+        """60,000 marks of one warp, of which a ring holds 2,048; what is lost of them is said at any level."""
+        done = self.profile("--postprocess", "json", program=(APP, IMAGE, "Paced"))
+        (path,) = glob.glob(self.path("out/*.trace.json"))
+        with open(path, encoding="utf-8") as file:
+            (launch,) = json.load(file)["launches"]
+        self.assertGreater(len(launch["markers"]), 4 * 2048)
+        lost = re.search(r"([\d,]+) records overwritten", done.stderr)
+        self.assertEqual(lost is None, len(launch["markers"]) == 60_000, done.stderr)
 
     def test_levels_of_what_is_said(self):
         for level, says in (("error", ""), ("warn", ""), ("info", r"launches +1: 1 complete")):
