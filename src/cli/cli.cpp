@@ -27,23 +27,26 @@ int Flushed(int code) {
 // The first option or file of a command that was given without a value, `--compare ''`. Taken for
 // one that was not given, it would have the command do something else.
 const CLI::Option* FirstEmpty(const CLI::App& app) {
-  for (const CLI::App* sub : app.get_subcommands()) {
-    for (const CLI::Option* option : sub->get_options()) {
-      if (std::ranges::any_of(option->results(), [](const std::string& v) { return v.empty(); })) {
-        return option;
-      }
+  for (const CLI::Option* option : app.get_options()) {
+    if (std::ranges::any_of(option->results(), [](const std::string& v) { return v.empty(); })) {
+      return option;
     }
+  }
+  for (const CLI::App* sub : app.get_subcommands()) {
+    if (const CLI::Option* empty = FirstEmpty(*sub)) return empty;
   }
   return nullptr;
 }
 
 std::string CommandOf(const CLI::App& app) {
-  std::string command = "iket";
+  std::string command = app.get_name();
   for (const CLI::App* sub : app.get_subcommands()) command += " " + sub->get_name();
   return command;
 }
 
-// CLI11 reports everything by exceptions; none leaves this function. -1: parsed, run the command.
+}  // namespace
+
+// CLI11 reports everything by exceptions; none leaves this function.
 int Parse(CLI::App& app, std::vector<std::string> words) {
   std::reverse(words.begin(), words.end());  // as CLI11 wants them
   try {
@@ -66,7 +69,21 @@ int Parse(CLI::App& app, std::vector<std::string> words) {
   }
 }
 
-}  // namespace
+int RunCommand(const Run& run, int (*code_of)(ErrorKind)) {
+  exporter::RemoveTemporariesOnSignals();
+  const Result<int> result = [&]() -> Result<int> {
+    try {
+      return run();
+    } catch (const std::bad_alloc&) {
+      return Fail(ErrorKind::kSystem, "not enough memory on this machine for what was asked");
+    }
+  }();
+  if (!result) {
+    PrintError(result.error().message);
+    return code_of(result.error().kind);
+  }
+  return Flushed(*result);
+}
 
 int Main(int argc, char** argv) {
   CLI::App app("In-kernel event tracing for CUDA: marks and ranges of every warp, on a timeline.");
@@ -101,19 +118,7 @@ int Main(int argc, char** argv) {
     }
   }
   if (const int code = Parse(app, std::move(words)); code >= 0) return code;
-  exporter::RemoveTemporariesOnSignals();
-  const Result<int> result = [&]() -> Result<int> {
-    try {
-      return run();
-    } catch (const std::bad_alloc&) {
-      return Fail(ErrorKind::kSystem, "not enough memory on this machine for what was asked");
-    }
-  }();
-  if (!result) {
-    PrintError(result.error().message);
-    return ExitCode(result.error().kind);
-  }
-  return Flushed(*result);
+  return RunCommand(run, ExitCode);
 }
 
 }  // namespace iket::cli

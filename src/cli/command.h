@@ -36,6 +36,12 @@ void AddConfig(CLI::App& app, Run& run);
 // Empty for other commands. `words` does not hold the name of the process.
 std::vector<std::string> SplitProgram(const CLI::App& app, std::vector<std::string>& words);
 
+// What stands on the command line goes into the options of `app`, or is said. -1: run the command;
+// else the code to end with.
+int Parse(CLI::App& app, std::vector<std::string> words);
+// Runs the command; the exit code. Says errors, of which `code_of` knows the code.
+int RunCommand(const Run& run, int (*code_of)(ErrorKind));
+
 // The whole program.
 int Main(int argc, char** argv);
 

@@ -19,8 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "iket_pid_0x";
-constexpr std::array<std::string_view, 4> kExtensions = {".iketcap", ".iketcap.part",
-                                                         ".iketcap.tmp", ".launches"};
+constexpr std::array<std::string_view, 5> kExtensions = {".iketcap", ".iketcap.part",
+                                                         ".iketcap.tmp", ".launches", ".html"};
 
 // What was made of a capture goes with it: beside a new one it would be another run's.
 bool IsExport(std::string_view extension) {
@@ -132,6 +132,14 @@ Result<void> PrepareOutputFolder(const std::string& path, bool clobber) {
   marker.close();
   if (!marker) return CannotMake(path, std::error_code(errno, std::generic_category()));
   return locked ? Result<void>() : Lock(path);
+}
+
+Result<void> RemoveOutputFolder(const std::string& path) {
+  if (auto locked = Lock(path); !locked) return locked;
+  std::error_code why;
+  fs::remove_all(path, why);
+  if (!why) return {};
+  return Fail(ErrorKind::kSystem, "{}: cannot remove the folder: {}", path, why.message());
 }
 
 bool IsOurFile(std::string_view name) {

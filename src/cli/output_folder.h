@@ -21,8 +21,12 @@ Result<std::string> ExpandPattern(const std::string& pattern);
 // for this process until it ends. Errors: kUsage (foreign, or in use), kSystem.
 Result<void> PrepareOutputFolder(const std::string& path, bool clobber);
 
+// Removes the folder and all that is in it, whoever made it. Errors: kUsage (another run is using
+// it), kSystem.
+Result<void> RemoveOutputFolder(const std::string& path);
+
 // True for names of files that we make: iket_pid_0x1f3.iketcap, snapshots
-// (iket_pid_0x1f3_snapshot1), and the exports of both in any format.
+// (iket_pid_0x1f3_snapshot1), and the exports of both in any format, run-iket's page too.
 bool IsOurFile(std::string_view name);
 
 }  // namespace iket::cli

@@ -54,6 +54,15 @@ TEST_F(OutputFolderTest, UsedAgainLosesOurFilesOnly) {
   EXPECT_TRUE(fs::exists(folder_ / "iket_pid_0x2.iketcap"));
 }
 
+TEST_F(OutputFolderTest, IsRemovedWhole) {
+  ASSERT_TRUE(PrepareOutputFolder(folder_, false));
+  fs::create_directories(folder_ / "iket" / "pid_0x1");
+  Put(folder_ / "notes.txt");
+  ASSERT_TRUE(RemoveOutputFolder(folder_));
+  EXPECT_FALSE(fs::exists(folder_));
+  EXPECT_TRUE(fs::exists(folder_.parent_path()));
+}
+
 TEST_F(OutputFolderTest, ForeignFolderNeedsClobber) {
   fs::create_directories(folder_);
   Put(folder_ / "precious.txt");

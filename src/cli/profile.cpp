@@ -3,63 +3,41 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <sstream>
 #include <vector>
 
 #include "cli/command.h"
 #include "cli/export.h"
-#include "cli/load.h"
 #include "cli/output_folder.h"
+#include "cli/record.h"
 #include "cli/selection_options.h"
 #include "cli/summary.h"
 #include "cli/terminal.h"
 #include "export/formats.h"
 #include "ring/layout.h"
 #include "supervisor/command.h"
-#include "supervisor/gpus.h"
-#include "supervisor/installation.h"
-#include "supervisor/supervise.h"
 
 namespace iket::cli {
 namespace {
 
 struct Options {
+  RecordOptions record;
   std::string output = "iket_output";
   bool clobber = false;
   std::string exports = "pftrace";  // formats, separated by commas
-  uint64_t ring_bytes = 32 << 10;
-  uint64_t memory_bytes = 0;
-  bool flight = false;
   std::string overflow = "keep-last";
   double hang = 0;  // seconds
-  std::string device = "gpu";
   bool json = false;
   SelectionOptions selection;
 };
-
-uint64_t FileBytes(const std::string& path) {
-  std::error_code ignored;
-  const auto bytes = std::filesystem::file_size(path, ignored);
-  return ignored ? 0 : bytes;
-}
 
 std::vector<std::string> Names(const std::string& list) {
   std::vector<std::string> names;
   std::istringstream text(list);
   for (std::string name; std::getline(text, name, ',');) names.push_back(std::move(name));
   return names;
-}
-
-// Who else may stand between the program and its driver, for one who misses something.
-std::string OtherTools() {
-  std::string tools;
-  for (const char* name : {"LD_PRELOAD", "CUDA_INJECTION64_PATH"}) {
-    const char* const value = std::getenv(name);
-    if (value == nullptr || *value == 0) continue;
-    tools += fmt::format("{}{}={}", tools.empty() ? "" : " and ", name, Printable(value));
-  }
-  return tools.empty() ? "" : "; another tool is there that may be in the way: " + tools;
 }
 
 // NVTX tells one library of ranges. Ours may be there already: of an iket profile around this one.
@@ -73,26 +51,12 @@ Result<void> CheckNvtx(const session::Selection& selection) {
               session::kEnvNvtx, Printable(other));
 }
 
-// Reads, sums up and exports one capture. Problems are said, and end up in the exit code: one bad
-// file must not hide the others.
-int Finish(const std::string& capture, const Options& options, Summary& summary) {
-  const auto loaded = LoadOrCount(capture);
-  if (!loaded) {
-    PrintError(loaded.error().message);
-    return ExitCode(loaded.error().kind);
-  }
-  summary.Add(*loaded);
-  summary.AddFile(capture, FileBytes(capture));
-  if (loaded->tally) return ReadCode(*loaded);
-  // Said once, when it is true of all processes.
-  if (loaded->model.warps.size() == 0 && !loaded->facts().damage.any()) {
-    return ExitCode(ErrorKind::kNothing);
-  }
-  int code = ReadCode(*loaded);
-  if (loaded->model.warps.size() == 0) return code;
-  for (const std::string& format : Names(options.exports)) {
+// One file a format, beside the capture.
+int ExportAll(const std::string& formats, const Loaded& loaded, Summary& summary) {
+  int code = kExitDone;
+  for (const std::string& format : Names(formats)) {
     if (format == "none") continue;
-    const auto exported = ExportAs(format, loaded->model, ExportPath(capture, format), false);
+    const auto exported = ExportAs(format, loaded.model, ExportPath(loaded.path, format), false);
     if (exported) {
       summary.AddFile(exported->path, exported->bytes);
     } else {
@@ -107,7 +71,7 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
   if (program.empty()) {
     return Fail(ErrorKind::kUsage, "profile: no program; use `iket profile [options] -- PROGRAM`");
   }
-  if (const auto layout = ring::MakeLayout(options.ring_bytes, 1); !layout) {
+  if (const auto layout = ring::MakeLayout(options.record.ring_bytes, 1); !layout) {
     return FailIn("--ring", layout.error());
   }
   const auto selection = ReadSelection(options.selection);
@@ -115,9 +79,11 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
   if (auto free = CheckNvtx(*selection); !free) return tl::unexpected(free.error());
   if (!(options.hang >= 0)) return Fail(ErrorKind::kUsage, "--hang: not a number of seconds");
   constexpr uint64_t kMostMemory = uint64_t{1} << 50;
-  if (options.memory_bytes > kMostMemory) {
+  if (options.record.memory_bytes > kMostMemory) {
     return Fail(ErrorKind::kUsage, "--memory: no GPU has so much, or it is less than nothing");
   }
+  const auto device = ChooseDevice(options.record.device);
+  if (!device) return tl::unexpected(device.error());
   // Before anything of an earlier run is removed.
   if (auto found = supervisor::ResolveCommand(program.front()); !found) {
     return tl::unexpected(found.error());
@@ -128,80 +94,27 @@ Result<int> Profile(const Options& options, const std::vector<std::string>& prog
     return tl::unexpected(prepared.error());
   }
 
-  supervisor::Options run;
-  run.command = program;
-  run.output_folder = *folder;
-  run.ring_bytes = options.ring_bytes;
-  run.flight = options.flight;
-  run.memory_bytes = options.memory_bytes;
-  run.selection = session::Encode(*selection);
-  run.nvtx = !selection->nvtx.empty();
-  run.stream = options.overflow == "stream";
-  run.hang = std::chrono::duration_cast<std::chrono::nanoseconds>(
+  RecordOptions record = options.record;
+  record.program = program;
+  record.folder = *folder;
+  record.device = *device;
+  record.selection = *selection;
+  record.stream = options.overflow == "stream";
+  record.hang = std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::duration<double>(options.hang));
-  run.say = [](const std::string& text) { PrintWarning(text); };
-  if (options.device == "sim") {
-    auto driver = supervisor::FindSoftwareDevice();
-    if (!driver) return FailIn("--device sim", driver.error());
-    run.driver = std::move(*driver);
-  }
-  const auto outcome = supervisor::Supervise(run);
+  const auto outcome = RunProgram(record);
   if (!outcome) return tl::unexpected(outcome.error());
 
-  for (const std::string& warning : outcome->warnings) PrintWarning(warning);
-
-  Summary summary(options.memory_bytes);
-  int code = kExitDone;
-  uint64_t recorded = 0;
-  for (const std::string& capture : outcome->captures) {
-    const int file_code = Finish(capture, options, summary);
-    // A process that recorded nothing is no failure if another one did.
-    if (file_code == ExitCode(ErrorKind::kNothing)) continue;
-    ++recorded;
-    code = std::max(code, file_code);
-  }
-  for (const std::string& snapshot : outcome->snapshots) {
-    summary.AddFile(snapshot, FileBytes(snapshot));
-  }
-  // Where a process had code to trace, what went wrong was said above.
-  if (outcome->captures.empty() && !outcome->guests) {
-    std::string why = supervisor::WhyNoGpu(run.driver);
-    if (why.empty()) {
-      why =
-          "no process loaded GPU code that could be traced. Unless a line above says why: is the "
-          "program built with IKET_ENABLE, and without -G";
-      why += options.device == "sim" ? ", and does it use the driver API or NVRTC? <<<>>> programs "
-                                       "do not run on the software device"
-                                     : "?";
-    }
-    if (!selection->warps.empty()) {
-      why += fmt::format("; --warp-trace '{}' is found in no name of a kernel",
-                         Printable(selection->warps));
-    }
-    PrintError("nothing was recorded: " + why + OtherTools());
-  }
-  for (const std::string& part : summary.UnusedRules(*selection)) {
-    PrintWarning(
-        fmt::format("--config: no kernel with marks has '{}' in its name", Printable(part)));
-  }
-  // Where nothing at all was recorded it is the reason.
-  if (const std::string why = summary.WhyNoEvents(*selection); !why.empty() && recorded != 0) {
-    PrintWarning(why);
-  }
-  if (recorded == 0 && !outcome->captures.empty()) {
-    const std::string why = summary.WhyNothing(*selection);
-    PrintError("nothing was recorded" +
-               (why.empty() ? fmt::format("; `iket info {}` says which kernels were seen",
-                                          Printable(outcome->captures.front()))
-                            : ": " + why));
-  }
+  Summary summary(record.memory_bytes);
+  const Recorded recorded = ReadCaptures(
+      *outcome, record, {.export_files = std::bind_front(ExportAll, options.exports)}, summary);
   if (options.json || !outcome->captures.empty()) {
     const std::string text = options.json ? summary.Json() + "\n" : summary.Text();
     std::fwrite(text.data(), 1, text.size(), stderr);
   }
   if (outcome->signal != 0) return 128 + outcome->signal;
   if (outcome->exit_code != 0) return outcome->exit_code;
-  return recorded == 0 ? ExitCode(ErrorKind::kNothing) : code;
+  return recorded.captures == 0 ? ExitCode(ErrorKind::kNothing) : recorded.code;
 }
 
 }  // namespace
@@ -235,20 +148,20 @@ void AddProfile(CLI::App& app, Run& run, const std::vector<std::string>& program
           ""))
       ->capture_default_str();
   sub->add_option(
-         "--ring", options->ring_bytes,
+         "--ring", options->record.ring_bytes,
          "Bytes of each warp's ring: a power of two from 4K on (64K is fine); halved until all of "
          "them fit. Kernels of short warps with very many marks run faster with 4K, which keeps "
          "the rings in the L2 cache")
       ->type_name("SIZE")
       ->transform(CLI::AsSizeValue(false).description(""))
       ->capture_default_str();
-  sub->add_option("--memory", options->memory_bytes,
+  sub->add_option("--memory", options->record.memory_bytes,
                   "Device memory that the rings of all contexts of a process on one GPU may take: "
                   "rings are halved until those of one context fit, and contexts beyond it are not "
                   "recorded. Default: a 16th of the GPU's")
       ->type_name("SIZE")
       ->transform(CLI::AsSizeValue(false).description(""));
-  sub->add_flag("--flight", options->flight,
+  sub->add_flag("--flight", options->record.flight,
                 "Rings in the host's memory: no device memory is taken, they need no CUDA to be "
                 "read, and survive whatever happens to the GPU; an event costs more");
   sub->add_option(
@@ -264,11 +177,11 @@ void AddProfile(CLI::App& app, Run& run, const std::vector<std::string>& program
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 1e6).description(""))
       ->capture_default_str();
-  sub->add_option("--device", options->device,
-                  "gpu, or sim: a software device that runs sm_90 code of driver-API programs")
+  sub->add_option("--device", options->record.device,
+                  "gpu, or sim: a software device that runs sm_90 code of driver-API programs. "
+                  "Default: what IKET_DEVICE says in the environment, or gpu")
       ->type_name("DEVICE")
-      ->check(CLI::IsMember({"gpu", "sim"}).description(""))
-      ->capture_default_str();
+      ->check(CLI::IsMember({"gpu", "sim"}).description(""));
   AddSelection(*sub, options->selection);
   sub->add_flag("--json", options->json, "The closing lines as JSON, on standard error");
   sub->callback([options, &program, &run] {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "base/mapped_file.h"
+#include "cli/json_file.h"
 #include "cli/terminal.h"
 
 namespace iket::cli {
@@ -16,7 +16,6 @@ using session::Selection;
 
 constexpr std::string_view kConfigKeys[] = {"kernel",  "warp-trace", "range-filter", "launch",
                                             "cluster", "cta-sample", "sm",           "clusters"};
-constexpr int kMostDepth = 8;
 constexpr size_t kMostText = 100'000;  // Linux gives a variable 128 KiB
 
 // A line that a process could not read in its environment.
@@ -60,17 +59,19 @@ Result<std::optional<std::array<uint32_t, 3>>> ClusterOf(const Json& value) {
       value.is_array() && value.size() == 3 && std::ranges::all_of(value, [](const Json& place) {
         return place.is_number_unsigned() && place <= UINT32_MAX;
       });
-  if (!fits) return Fail(ErrorKind::kBadInput, "a cluster is [x, y, z], null or \"all\"");
+  if (!fits || value[1] > UINT16_MAX || value[2] > UINT16_MAX) {  // as large as a grid may be
+    return Fail(ErrorKind::kBadInput, "a cluster is [x, y, z], null or \"all\"");
+  }
   return Cluster({value[0], value[1], value[2]});
 }
 
-Result<void> TakeRules(const Json& rules, Selection& selection) {
+Result<void> TakeRules(const Json& rules, std::vector<session::ClusterRule>& taken) {
   if (!rules.is_object()) return Fail(ErrorKind::kBadInput, "not an object of kernel names");
   for (const auto& [part, value] : rules.items()) {
     auto cluster = ClusterOf(value);
     if (!cluster) return FailIn(fmt::format("'{}'", Printable(part)), cluster.error());
     if (auto done = CheckLine("a kernel name", part); !done) return done;
-    selection.rules.push_back({part, *cluster});
+    taken.push_back({part, *cluster});
   }
   return {};
 }
@@ -100,7 +101,7 @@ Result<void> TakeKey(std::string_view key, const Json& value, Selection& selecti
   }
   if (key == "sm") return Keep("the value", session::ParseSms(text()), selection.ctas.sms);
   if (key == "cluster") return Keep("the value", ClusterOf(value), selection.ctas.cluster);
-  if (key == "clusters") return TakeRules(value, selection);
+  if (key == "clusters") return TakeRules(value, selection.rules);
   return Fail(ErrorKind::kBadInput, "no such key; there are {}", fmt::join(kConfigKeys, ", "));
 }
 
@@ -149,24 +150,16 @@ void AddSelection(CLI::App& command, SelectionOptions& options) {
 }
 
 Result<Selection> ParseConfig(const std::string& untrusted, const std::string& name) {
-  const auto too_deep = [](int depth, Json::parse_event_t, Json&) {
-    if (depth > kMostDepth) throw std::length_error("nested too deep");
-    return true;
-  };
-  Json file;
-  try {
-    file = Json::parse(untrusted, too_deep);
-  } catch (const std::exception& error) {
-    return Fail(ErrorKind::kBadInput, "{}: not JSON: {}", name, Printable(error.what()));
-  }
-  if (!file.is_object()) return Fail(ErrorKind::kBadInput, "{}: not a JSON object", name);
+  auto parsed = ParseJsonObject(untrusted, name);
+  if (!parsed) return tl::unexpected(parsed.error());
+  const Json file = std::move(*parsed);
   const bool is_ours = file.empty() || std::ranges::any_of(file.items(), [](const auto& item) {
                          return std::ranges::find(kConfigKeys, std::string_view(item.key())) !=
                                 std::end(kConfigKeys);
                        });
   Selection selection;
   if (!is_ours) {
-    if (auto done = TakeRules(file, selection); !done) return FailIn(name, done.error());
+    if (auto done = TakeRules(file, selection.rules); !done) return FailIn(name, done.error());
     return selection;
   }
   for (const auto& [key, value] : file.items()) {
@@ -182,11 +175,9 @@ Result<Selection> ParseConfig(const std::string& untrusted, const std::string& n
 Result<Selection> ReadSelection(const SelectionOptions& options) {
   Selection selection;
   if (!options.config.empty()) {
-    auto file = MappedFile::Open(options.config, "configuration");
-    if (!file) return tl::unexpected(file.error());
-    const auto bytes = file->bytes();
-    auto parsed = ParseConfig(
-        std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()), options.config);
+    const auto text = ReadConfiguration(options.config);
+    if (!text) return tl::unexpected(text.error());
+    auto parsed = ParseConfig(*text, options.config);
     if (!parsed) return parsed;
     selection = std::move(*parsed);
   }
@@ -220,14 +211,28 @@ Result<Selection> ReadSelection(const SelectionOptions& options) {
   selection.nvtx = options.nvtx;
   if (done) done = CheckLine("--nvtx", options.nvtx);
   selection.by_program = options.by_program;
+  if (done) done = CheckSelection(selection);
   if (!done) return tl::unexpected(done.error());
+  return selection;
+}
+
+Result<std::vector<session::ClusterRule>> ReadClusterRules(const std::string& path) {
+  const auto file = ReadJsonObject(path);
+  if (!file) return tl::unexpected(file.error());
+  std::vector<session::ClusterRule> rules;
+  if (auto done = TakeRules(*file, rules); !done) return FailIn(path, done.error());
+  return rules;
+}
+
+Result<void> CheckSelection(const Selection& selection) {
   if (session::Encode(selection).size() > kMostText) {
-    return Fail(ErrorKind::kUsage, "--config: more rules than fit into an environment variable");
+    return Fail(ErrorKind::kUsage,
+                "more names and rules are selected than fit into an environment variable");
   }
   if (auto chooser = session::KernelChooser::Make(selection); !chooser) {
     return tl::unexpected(chooser.error());
   }
-  return selection;
+  return {};
 }
 
 }  // namespace iket::cli

@@ -30,4 +30,11 @@ Result<session::Selection> ReadSelection(const SelectionOptions& options);
 // kernel names and the cluster of each. `name` is for messages. Errors: kBadInput.
 Result<session::Selection> ParseConfig(const std::string& untrusted, const std::string& name);
 
+// The rules of a file of run-iket's form, whatever its kernels are called. Errors: kBadInput,
+// kSystem.
+Result<std::vector<session::ClusterRule>> ReadClusterRules(const std::string& path);
+
+// What a process can be told in its environment: not too long, regular expressions that are some.
+Result<void> CheckSelection(const session::Selection& selection);
+
 }  // namespace iket::cli

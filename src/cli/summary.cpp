@@ -1,6 +1,7 @@
 #include "cli/summary.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <iterator>
 #include <span>
@@ -226,23 +227,37 @@ std::string Summary::Text() const {
   return table.Text(2);
 }
 
+void Summary::AddFile(const std::string& path) {
+  std::error_code why;
+  const auto bytes = std::filesystem::file_size(path, why);
+  AddFile(path, why ? 0 : bytes);
+}
+
+bool Summary::IsWhole() const {
+  return partial_ == 0 && unknown_ == 0 && running_ == 0 && records_lost_ == 0 &&
+         sink_contexts_ == 0 && refusals_.empty() && counted_.empty() && damage_.empty();
+}
+
 std::vector<std::string> Summary::UnusedRules(const session::Selection& selection) const {
   std::vector<std::string> unused;
   for (const session::ClusterRule& rule : selection.rules) {
     const bool is_used = std::ranges::any_of(
         names_, [&](const std::string& name) { return name.find(rule.part) != std::string::npos; });
-    if (!is_used) unused.push_back(rule.part);
+    if (!is_used) {
+      unused.push_back(fmt::format("{}: no kernel with marks has '{}' in its name", option_.rules,
+                                   Printable(rule.part)));
+    }
   }
   return unused;
 }
 
 std::string Summary::WhyNoEvents(const session::Selection& selection) const {
-  if (selection.events.empty() || events_left_out_.empty() || !events_wanted_.empty()) return "";
+  if (selection.events.empty() || selection.events == session::kNothing) return "";
+  if (events_left_out_.empty() || !events_wanted_.empty()) return "";
   const std::vector<std::string> names(events_left_out_.begin(), events_left_out_.end());
   return fmt::format(
-      "--range-filter '{}' is found in no name, category, group or lane of a mark or range; there "
-      "are {}",
-      Printable(selection.events), NameList(names));
+      "{} '{}' is found in no name, category, group or lane of a mark or range; there are {}",
+      option_.events, Printable(selection.events), NameList(names));
 }
 
 std::string Summary::WhyNothing(const session::Selection& selection) const {
@@ -250,8 +265,8 @@ std::string Summary::WhyNothing(const session::Selection& selection) const {
   if (const std::string why = WhyNoEvents(selection); !why.empty()) return why;
   if (kernels_ == 0 && !without_events_.empty()) {
     return fmt::format(
-        "--range-filter '{}' is found in no name, category, group or lane of a mark or range of {}",
-        Printable(selection.events), NameList(without_events_));
+        "{} '{}' is found in no name, category, group or lane of a mark or range of {}",
+        option_.events, Printable(selection.events), NameList(without_events_));
   }
   if (kernels_ == 0 && !selection.triggers.empty()) {
     std::vector<std::string> masks;
@@ -260,8 +275,8 @@ std::string Summary::WhyNothing(const session::Selection& selection) const {
                        fmt::join(masks, ", "));
   }
   if (kernels_ == 0 && !left_out_.empty()) {
-    return fmt::format("--kernel '{}' is found in no name of a kernel with marks; there are {}",
-                       Printable(selection.kernels), NameList(left_out_));
+    return fmt::format("{} '{}' is found in no name of a kernel with marks; there are {}",
+                       option_.kernels, Printable(selection.kernels), NameList(left_out_));
   }
   if (launches_left_out_ != 0) {
     std::string which;

@@ -13,20 +13,33 @@
 
 namespace iket::cli {
 
+// What the person calls the parts of the selection, for messages.
+struct SelectionNames {
+  const char* kernels = "--kernel";
+  const char* events = "--range-filter";
+  const char* rules = "--config";
+};
+
 // Sums over the captures of one run: one for each process that used a GPU.
 class Summary {
  public:
   // `memory_cap`: of device memory, what rings were allowed; 0: nobody said.
-  explicit Summary(uint64_t memory_cap = 0) : memory_cap_(memory_cap) {}
+  explicit Summary(uint64_t memory_cap = 0, SelectionNames names = {})
+      : memory_cap_(memory_cap), option_(names) {}
 
   void Add(const Loaded& loaded);
   void AddFile(const std::string& path, uint64_t bytes) { files_.push_back({path, bytes}); }
+  // One that is there.
+  void AddFile(const std::string& path);
+
+  // True if nothing was lost, refused, cut off or left undecoded.
+  bool IsWhole() const;
 
   // Kernels, launches, events, the five longest ranges and those that nobody closed, device memory,
   // files; a line more for each refusal and each thing that is not as it should be. Aligned; ends
   // with a newline.
   std::string Text() const;
-  // Parts of names in rules of the selection that no kernel with marks has.
+  // A sentence for each rule of the selection whose part of a name no kernel with marks has.
   std::vector<std::string> UnusedRules(const session::Selection& selection) const;
   // Says of a selection of events that it is found in no name, and which names there are. Empty: it
   // is found in one, or there was nothing to select from.
@@ -75,6 +88,7 @@ class Summary {
   bool lost_is_lower_bound_ = false;
   uint64_t device_memory_bytes_ = 0;
   uint64_t memory_cap_ = 0;
+  SelectionNames option_;
   uint64_t sink_contexts_ = 0;  // without rings
   uint64_t contexts_ = 0;
   std::vector<std::string> names_;    // mangled, of kernels that were seen

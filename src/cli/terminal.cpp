@@ -18,6 +18,7 @@ constexpr auto kPeriod = std::chrono::milliseconds(100);
 constexpr int kBarWidth = 30;
 
 int g_output_errno = 0;
+const char* g_program = "iket";
 
 }  // namespace
 
@@ -52,8 +53,10 @@ std::string Printable(std::string_view untrusted) {
   return text;
 }
 
+void NameProgram(const char* name) { g_program = name; }
+
 void PrintError(std::string_view message) {
-  const std::string line = "iket: " + Printable(message) + "\n";
+  const std::string line = fmt::format("{}: {}\n", g_program, Printable(message));
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 

@@ -17,6 +17,8 @@ void Print(std::string_view text);
 // Fails if anything printed could not be written (disk full, closed pipe).
 Result<void> FlushOut();
 
+// Who speaks on standard error, for programs other than `iket`. `name` must stay.
+void NameProgram(const char* name);
 // One line on standard error, `iket: ...`, of printable text.
 void PrintError(std::string_view message);
 void PrintWarning(std::string_view message);

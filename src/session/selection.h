@@ -36,6 +36,9 @@ inline constexpr char kEnvSelection[] = "IKET_SELECTION";
 // NVTX's: the library that it tells of ranges.
 inline constexpr char kEnvNvtx[] = "NVTX_INJECTION64_PATH";
 
+// An expression that is found in no text: for `events`, which are then all left out.
+inline constexpr char kNothing[] = "x^";
+
 struct ClusterRule {
   std::string part;                                // of the mangled name
   std::optional<std::array<uint32_t, 3>> cluster;  // nothing: all clusters

@@ -23,6 +23,8 @@ namespace fs = std::filesystem;
 [[noreturn]] void Execute(const std::string& program, const Options& options,
                           const std::string& library, const std::string& driver_folder,
                           const std::string& socket, int error_pipe) {
+  for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
+  if (options.error_to_output) dup2(STDOUT_FILENO, STDERR_FILENO);
   const char* preload = getenv("LD_PRELOAD");
   const std::string preloaded =
       preload != nullptr && *preload != 0 ? library + ":" + preload : library;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -29,6 +30,10 @@ struct Options {
   // A libcuda.so.1 for the program and for us; its folder goes in front of LD_LIBRARY_PATH. Empty:
   // the system's driver.
   std::string driver;
+  // Variables that the program gets besides ours: name and value.
+  std::vector<std::pair<std::string, std::string>> environment = {};
+  // What the program says on standard error goes where its standard output goes.
+  bool error_to_output = false;
   // Empties the rings while kernels run (drain.h).
   bool stream = false;
   // Take a snapshot when warps are running and nothing was recorded for so long; 0: never.

@@ -7,6 +7,7 @@ import tempfile
 import unittest
 
 IKET = os.environ["IKET"]
+RUN_IKET = os.environ["RUN_IKET"]
 MAKE_CAPTURE = os.environ["IKET_MAKE_CAPTURE"]
 SOURCE_DIR = os.environ["IKET_SOURCE_DIR"]
 
@@ -67,4 +68,4 @@ class CliTest(unittest.TestCase):
         self.assertEqual(result.code, code, result.err)
         lines = result.err.splitlines()
         self.assertEqual(len(lines), 1, result.err)
-        self.assertRegex(lines[0], r"^iket: .+")
+        self.assertRegex(lines[0], r"^(run-)?iket: .+")

@@ -83,6 +83,11 @@ class Installed(unittest.TestCase):
         include = self.iket("config", "--includedir").rstrip("\n")
         self.assert_marked(self.compile(["-I", include, "-DIKET_ENABLE"]))
 
+    def test_the_python_package_finds_its_run_iket(self):
+        said = run("python3", "-m", "iketrace.run_iket", "--version", PATH="/usr/bin:/bin",
+                   PYTHONPATH=os.path.join(self.prefix, "lib/iket/python"), PYTHONDONTWRITEBYTECODE="1")
+        self.assertEqual(said, "run-iket of " + self.iket("--version"))
+
     def test_every_version_is_the_same(self):
         version = self.iket("config", "--version").strip()
         said = run("pkg-config", "--modversion", "iket",

@@ -1,0 +1,3 @@
+"""iket, in-kernel event tracing for CUDA, from Python."""
+
+__version__ = "0.1.0"
