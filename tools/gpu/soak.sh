@@ -70,9 +70,10 @@ PYTHON
 
 # Each test by its name, so that one line says which failed.
 try graphs_test graphs && say "graphs: same"
-# The software device has no conditional nodes.
+# The software device has no conditional nodes, and no CUDA runtime.
 if [[ $device == gpu ]]; then
   try conditional_test conditional && say "conditional nodes, launches by the device: same"
+  try profiling_session_runtime_test session-runtime && say "<<<>>> that profile themselves: same"
 fi
 try embed_test embed && say "programs that trace themselves: same"
 try profiling_session_test session && say "programs that profile themselves, IketProfilingSession: same"
