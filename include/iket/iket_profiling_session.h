@@ -19,8 +19,9 @@
 // dlopen() before the first use of CUDA: code that was loaded before it came cannot be profiled.
 //
 // C11 and C++17; in C++ all names are in namespace iket, or in IKET_NAMESPACE if that is defined.
-// Every function may be called from any thread, one waits for the other; none throws, ends the
-// program or prints to standard output. What goes wrong is said in one line on standard error.
+// Every function may be called from any thread, one waits for the other, but not from a callback of
+// the driver; none throws, ends the program or prints to standard output. What goes wrong is said
+// in one line on standard error.
 #pragma once
 
 #include <stddef.h>

@@ -10,6 +10,12 @@
 namespace iket::profiling_session {
 namespace {
 
+// What the dynamic linker says of addresses it says in numbers.
+template <typename T>
+T* PointerTo(uintptr_t address) {
+  return reinterpret_cast<T*>(address);  // NOLINT(performance-no-int-to-ptr)
+}
+
 struct Visit {
   const std::function<bool(const char* path)>& skip;
   const Choose& choose;
@@ -31,7 +37,7 @@ struct Object {
   // The dynamic linker has relocated these in place, but not in every object (the vdso).
   template <typename T>
   const T* At(ElfW(Addr) address) const {
-    return reinterpret_cast<const T*>(Holds(address) ? address : base + address);
+    return PointerTo<const T>(Holds(address) ? address : base + address);
   }
 };
 
@@ -46,7 +52,7 @@ Object Describe(const dl_phdr_info& info) {
       object.begin = std::min(object.begin, first);
       object.end = std::max(object.end, end);
     } else if (segment.p_type == PT_DYNAMIC) {
-      dynamic = reinterpret_cast<const ElfW(Dyn)*>(first);
+      dynamic = PointerTo<const ElfW(Dyn)>(first);
     } else if (segment.p_type == PT_GNU_RELRO) {
       object.sealed_begin = first & ~(page - 1);
       object.sealed_end = end & ~(page - 1);
@@ -84,7 +90,7 @@ bool Store(const Object& object, std::atomic<void*>* slot, void* value) {
   const auto size = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const uintptr_t address = reinterpret_cast<uintptr_t>(slot);
   const bool is_sealed = object.sealed_begin <= address && address < object.sealed_end;
-  void* const page = reinterpret_cast<void*>(address & ~(size - 1));
+  void* const page = PointerTo<void>(address & ~(size - 1));
   if (is_sealed && mprotect(page, size, PROT_READ | PROT_WRITE) != 0) return false;
   slot->store(value, std::memory_order_release);
   if (is_sealed) mprotect(page, size, PROT_READ);
@@ -97,7 +103,7 @@ void VisitTable(const Object& object, const ElfW(Rela) * table, size_t bytes, Vi
     if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) continue;
     const ElfW(Sym)& symbol = object.symbols[ELF64_R_SYM(table[i].r_info)];
     if (symbol.st_shndx != SHN_UNDEF) continue;
-    auto* const slot = reinterpret_cast<std::atomic<void*>*>(object.base + table[i].r_offset);
+    auto* const slot = PointerTo<std::atomic<void*>>(object.base + table[i].r_offset);
     void* const now = slot->load(std::memory_order_acquire);
     const bool bound = !object.Holds(reinterpret_cast<uintptr_t>(now));
     void* const wanted =

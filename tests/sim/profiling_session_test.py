@@ -16,7 +16,7 @@ IMAGE = os.path.join(os.environ["IKET_SIM_APP_IMAGES"], "marked.cubin")
 PLAIN = os.path.join(os.environ["IKET_SIM_APP_IMAGES"], "plain.cubin")
 DEVICE = os.environ.get("IKET_TEST_DEVICE", "sim")
 WARPS = 4  # of each launch
-GOOD, INVALID, NOT_SUPPORTED, NOT_INSTRUMENTED, STATE, DUPLICATE, IO = 0, 1, 2, 4, 8, 9, 13
+GOOD, INVALID, NOT_SUPPORTED, NOT_INSTRUMENTED, STATE, DUPLICATE, IO, INTERNAL = 0, 1, 2, 4, 8, 9, 13, 14
 
 
 class ProfilingSession(unittest.TestCase):
@@ -160,6 +160,19 @@ class ProfilingSession(unittest.TestCase):
         self.run_words("create start load launch=2 stop save=a.json")
         self.assert_trace("a.json", 2)
 
+    def test_a_kernel_that_faults(self):
+        words = "create load start launch stop save=a.json".split()
+        done = self.start(PROGRAM, IMAGE, "Trap", *words)
+        self.assertEqual(done.stdout, f"create 0\nstart 0\nstop {INTERNAL}\nsave 0\ndone, ok\n")
+        self.assertIn("what was recorded cannot be read", done.stderr)
+        self.assert_trace("a.json", 0)
+        # Rings in the host's memory outlive it.
+        done = self.start(PROGRAM, IMAGE, "Trap", *words, IKET_FLIGHT="1")
+        self.assertEqual(done.stdout, "create 0\nstart 0\nstop 0\nsave 0\ndone, ok\n")
+        trace = self.trace("a.json")
+        (launch,) = trace["launches"]
+        self.assertEqual({trace["stringTable"][mark["markerNameIdx"]] for mark in launch["markers"]}, {"about to trap"})
+
     # --- codes -------------------------------------------------------------------------------------
 
     def test_the_wrong_order(self):
@@ -246,6 +259,11 @@ class ProfilingSession(unittest.TestCase):
     def test_a_selection_of_the_environment(self):
         self.run_words("create load start launch stop save=a.json", IKET_SELECTION="kernel Many")
         self.assert_trace("a.json", 0)
+
+    def test_without_a_place_for_what_is_recorded_meanwhile(self):
+        done = self.start(PROGRAM, IMAGE, "Work", *"create load start launch".split(), TMPDIR="/proc/nowhere")
+        self.assertIn(f"start {NOT_INSTRUMENTED}\n", done.stdout)
+        self.assertRegex(done.stderr, "^iket: not traced: .*no temporary folder: .*TMPDIR.*\n.*not started.*\n$")
 
     # --- files -------------------------------------------------------------------------------------
 
