@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -50,13 +49,10 @@ const char* Keep(std::string_view text) noexcept {
   return kept;
 }
 
-// The library was preloaded: the program's own calls come here, too. Asked of the program's scope:
-// that of this library begins with the library itself.
+// The library was preloaded: the program's own calls come here, too.
 bool IsInFront() noexcept {
   constexpr char kAny[] = "cuModuleLoadData";
-  void* const program = dlopen(nullptr, RTLD_NOW);
-  return program != nullptr && RealDlsym() != nullptr &&
-         RealDlsym()(program, kAny) == HookByExport(kAny);
+  return FindInProgram(kAny) == HookByExport(kAny);
 }
 
 Result<void> Take(const iket_embed_options& options) {

@@ -5,6 +5,7 @@
 #include <sys/auxv.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
@@ -23,6 +24,10 @@ constexpr char kTooLate[] =
     "CUDA was in use before this library was loaded: link the program with it, preload it "
     "(LD_PRELOAD), or open it before the first call of CUDA";
 
+constexpr char kInjected[] =
+    "CUDA_INJECTION64_PATH names this library, and the driver loads that when the CUDA runtime has "
+    "its functions: link the program with it, or preload it (LD_PRELOAD)";
+
 std::atomic<bool> g_in_front{false};
 std::atomic<const char*> g_why_not{nullptr};
 
@@ -30,15 +35,9 @@ void* OurDlsym() noexcept {
   return reinterpret_cast<void*>(static_cast<void* (*)(void*, const char*)>(&::dlsym));
 }
 
-// What the program's own scope has under a name: that of this library begins with itself.
-void* InProgram(const char* name) noexcept {
-  static void* const kProgram = dlopen(nullptr, RTLD_NOW);
-  const auto real = inject::RealDlsym();
-  return kProgram != nullptr && real != nullptr ? real(kProgram, name) : nullptr;
-}
-
 bool IsInFront() noexcept {
-  return InProgram("dlsym") == OurDlsym() && InProgram(kAnyHook) == inject::HookByExport(kAnyHook);
+  return inject::FindInProgram("dlsym") == OurDlsym() &&
+         inject::FindInProgram(kAnyHook) == inject::HookByExport(kAnyHook);
 }
 
 // True if it was opened by the running program: the dynamic linker's own place in the list of
@@ -62,6 +61,14 @@ bool CudaIsInUse() noexcept {
       reinterpret_cast<decltype(&::cuDeviceGetCount)>(inject::FindReal("cuDeviceGetCount"));
   int devices = 0;
   return count != nullptr && count(&devices) != CUDA_ERROR_NOT_INITIALIZED;
+}
+
+// True if the driver loads this library. It is in the middle of its initialisation then, and must
+// not be called.
+bool IsInjected() noexcept {
+  const char* const path = std::getenv("CUDA_INJECTION64_PATH");
+  const std::string_view file(path != nullptr ? path : "");
+  return file.substr(file.rfind('/') + 1) == "libiket_injection.so";
 }
 
 // Objects whose own calls are none of the program's.
@@ -92,7 +99,7 @@ size_t Rebind() {
       if (hook != nullptr) original = inject::FindReal(import.name);
     }
     if (original == nullptr) return nullptr;
-    void* const leads_to = import.bound ? import.value : InProgram(import.name);
+    void* const leads_to = import.bound ? import.value : inject::FindInProgram(import.name);
     return leads_to == original ? hook : nullptr;
   });
 }
@@ -100,7 +107,7 @@ size_t Rebind() {
 }  // namespace
 
 bool HasOtherCollector() noexcept {
-  if (InProgram("iket_session_attached") != nullptr) return true;
+  if (inject::FindInProgram("iket_session_attached") != nullptr) return true;
   void* const collector = dlopen("libiket_inject.so", RTLD_LAZY | RTLD_NOLOAD);
   if (collector != nullptr) dlclose(collector);
   return collector != nullptr;
@@ -114,6 +121,10 @@ void Intercept() noexcept {
     if (!is_first && (g_in_front.load() || g_why_not.load() != nullptr)) return;
     if (IsInFront()) {
       g_in_front.store(true);
+      return;
+    }
+    if (is_first && CameLater() && IsInjected()) {
+      g_why_not.store(kInjected);
       return;
     }
     const bool in_use = (!is_first || CameLater()) && CudaIsInUse();

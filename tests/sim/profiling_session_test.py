@@ -110,6 +110,12 @@ class ProfilingSession(unittest.TestCase):
                               says="nothing was recorded: no code with marks was loaded where this library could see")
         self.assert_trace("a.json", 0)
 
+    def test_loaded_by_the_driver(self):
+        # Which is in the middle of cuInit() then; here it is opened in its place.
+        said = self.run_words(f"open={LIBRARY} create start", program=OPEN, CUDA_INJECTION64_PATH=LIBRARY,
+                              says="not started: CUDA_INJECTION64_PATH names this library")
+        self.assertEqual(said, ["create 0", f"start {NOT_INSTRUMENTED}"])
+
     def test_no_marks_in_the_program(self):
         said = self.run_words("create start load launch stop save=a.json save=a.iketcap", image=PLAIN, IKET_QUIET="1")
         self.assertEqual(said, ["create 0", "start 0", "stop 0", "save 0", f"save {IO}"])
