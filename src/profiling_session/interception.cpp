@@ -99,7 +99,9 @@ size_t Rebind() {
       if (hook != nullptr) original = inject::FindReal(import.name);
     }
     if (original == nullptr) return nullptr;
-    void* const leads_to = import.bound ? import.value : inject::FindInProgram(import.name);
+    void* leads_to = import.bound ? import.value : inject::FindInProgram(import.name);
+    // Of an object in a scope of its own, with the driver in it.
+    if (leads_to == nullptr) leads_to = original;
     return leads_to == original ? hook : nullptr;
   });
 }
