@@ -253,6 +253,12 @@ std::string Summary::WhyNothing(const session::Selection& selection) const {
         "--range-filter '{}' is found in no name, category, group or lane of a mark or range of {}",
         Printable(selection.events), NameList(without_events_));
   }
+  if (kernels_ == 0 && !selection.triggers.empty()) {
+    std::vector<std::string> masks;
+    for (const auto& [mask, name] : selection.triggers) masks.push_back(std::to_string(mask));
+    return fmt::format("--pmevent: no code that declares no marks has a pmevent of mask {}",
+                       fmt::join(masks, ", "));
+  }
   if (kernels_ == 0 && !left_out_.empty()) {
     return fmt::format("--kernel '{}' is found in no name of a kernel with marks; there are {}",
                        Printable(selection.kernels), NameList(left_out_));
