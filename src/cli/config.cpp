@@ -21,6 +21,7 @@ struct Options {
   bool enable = false;
   bool includedir = false;
   bool libdir = false;
+  bool session_libdir = false;
   bool prefix = false;
   bool version = false;
   bool json = false;
@@ -43,6 +44,7 @@ struct Place {
   fs::path prefix;
   fs::path include;
   fs::path library;
+  fs::path session;
 };
 
 Result<Place> FindPlace() {
@@ -50,7 +52,7 @@ Result<Place> FindPlace() {
   const fs::path program = fs::read_symlink("/proc/self/exe", why);
   if (why) return Fail(ErrorKind::kSystem, "/proc/self/exe: {}", why.message());
   const fs::path prefix = program.parent_path().parent_path();
-  return Place{prefix, prefix / "include", prefix / "lib"};
+  return Place{prefix, prefix / "include", prefix / "lib", prefix / "lib" / "iket-session"};
 }
 
 // A compiler would say it too, but not what to do.
@@ -75,13 +77,13 @@ std::string IfThere(const fs::path& path) {
 
 Result<int> Config(const Options& options) {
   // One answer at a time: a script reads the whole output.
-  if (options.cflags + options.includedir + options.libdir + options.prefix + options.version +
-          options.json >
+  if (options.cflags + options.includedir + options.libdir + options.session_libdir +
+          options.prefix + options.version + options.json >
       1) {
     return Fail(
         ErrorKind::kUsage,
-        "config: --cflags, --includedir, --libdir, --prefix, --version and --json are asked "
-        "one at a time; without any of them all is said");
+        "config: --cflags, --includedir, --libdir, --session-libdir, --prefix, --version and "
+        "--json are asked one at a time; without any of them all is said");
   }
   if (options.enable && !options.cflags) {
     return Fail(ErrorKind::kUsage, "config: --enable says something about --cflags alone");
@@ -92,8 +94,11 @@ Result<int> Config(const Options& options) {
     Print(IKET_VERSION "\n");
     return kExitDone;
   }
-  if (options.prefix || options.libdir) {
-    Print((options.prefix ? place->prefix : place->library).string() + "\n");
+  if (options.prefix || options.libdir || options.session_libdir) {
+    const fs::path& path = options.prefix   ? place->prefix
+                           : options.libdir ? place->library
+                                            : place->session;
+    Print(path.string() + "\n");
     return kExitDone;
   }
   if (auto found = RequireHeader(*place); !found) return tl::unexpected(found.error());
@@ -110,6 +115,7 @@ Result<int> Config(const Options& options) {
       {"prefix", "prefix", place->prefix.string()},
       {"includedir", "includedir", place->include.string()},
       {"libdir", "libdir", place->library.string()},
+      {"session_libdir", "session lib", place->session.string()},
       {"cflags", "cflags", Cflags(*place, false)},
       {"cflags_enable", "with marks", Cflags(*place, true)},
       {"cmake", "find_package", cmake},
@@ -142,6 +148,8 @@ void AddConfig(CLI::App& app, Run& run) {
   sub->add_flag("--enable", options->enable, "With --cflags: and -DIKET_ENABLE, to build marks in");
   sub->add_flag("--includedir", options->includedir, "The folder that holds iket/iket.cuh");
   sub->add_flag("--libdir", options->libdir, "The folder that holds libiket_inject.so");
+  sub->add_flag("--session-libdir", options->session_libdir,
+                "The folder that holds libiket_injection.so, for programs that profile themselves");
   sub->add_flag("--prefix", options->prefix, "The folder that bin, include and lib are in");
   sub->add_flag("--version", options->version, "The version alone");
   sub->add_flag("--json", options->json, "All of it as JSON");

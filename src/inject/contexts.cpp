@@ -535,6 +535,18 @@ Result<void> ReadAllRings(const ReadingWish& wish, const RingReading::Append& ap
   return all;
 }
 
+std::optional<uint32_t> IndexOf(CUcontext context) noexcept {
+  try {
+    const std::lock_guard lock(g_mutex);
+    for (const TracedContext& known : Contexts()) {
+      if (known.handle == context && !known.gone) return known.index;
+    }
+  } catch (...) {
+    Say("out of memory; a context is not found");
+  }
+  return std::nullopt;
+}
+
 void ContextEnds(CUcontext context) noexcept {
   ForgetPlainKernels();
   if (g_generation.load() == 0) return;

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "capture/content.h"
 #include "inject/driver.h"
@@ -54,6 +55,9 @@ struct ReadingWish {
   bool follow = false;  // from now on, ring_reading.h
 };
 Result<void> ReadAllRings(const ReadingWish& wish, const RingReading::Append& append) noexcept;
+
+// The index in the capture of a context that has rings.
+std::optional<uint32_t> IndexOf(CUcontext context) noexcept;
 
 // The program is about to destroy a context: rings that only we can read are saved, and the modules
 // that go with it forgotten.

@@ -91,6 +91,11 @@ void* FindReal(const char* exported_name) noexcept {
                                                       : nullptr;
 }
 
+void* FindInProgram(const char* name) noexcept {
+  static void* const kProgram = dlopen(nullptr, RTLD_NOW);
+  return kProgram != nullptr && RealDlsym() != nullptr ? RealDlsym()(kProgram, name) : nullptr;
+}
+
 const RealDriver& Real() noexcept {
   static const RealDriver kReal = LoadReal();
   return kReal;

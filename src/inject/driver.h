@@ -17,6 +17,9 @@ DlsymFunction RealDlsym() noexcept;
 // function.
 void* FindReal(const char* exported_name) noexcept;
 
+// What the program finds under a name: the scope of this library begins with itself.
+void* FindInProgram(const char* name) noexcept;
+
 // The driver functions that this library calls for itself. Null members are missing in this driver.
 struct RealDriver {
   // clang-format off

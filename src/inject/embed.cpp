@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -18,6 +17,7 @@
 #include <string>
 #include <string_view>
 
+#include "inject/beside.h"
 #include "inject/contexts.h"
 #include "inject/driver.h"
 #include "inject/guest.h"
@@ -49,13 +49,10 @@ const char* Keep(std::string_view text) noexcept {
   return kept;
 }
 
-// The library was preloaded: the program's own calls come here, too. Asked of the program's scope:
-// that of this library begins with the library itself.
+// The library was preloaded: the program's own calls come here, too.
 bool IsInFront() noexcept {
   constexpr char kAny[] = "cuModuleLoadData";
-  void* const program = dlopen(nullptr, RTLD_NOW);
-  return program != nullptr && RealDlsym() != nullptr &&
-         RealDlsym()(program, kAny) == HookByExport(kAny);
+  return FindInProgram(kAny) == HookByExport(kAny);
 }
 
 Result<void> Take(const iket_embed_options& options) {
@@ -116,36 +113,6 @@ Result<void> Open(const iket_embed_options* options) {
   return {};
 }
 
-// A folder beside `path` that nobody else writes to, for a file that is to take its place; gone at
-// the end, and what is in it.
-class Beside {
- public:
-  explicit Beside(const std::string& path) : folder_(path + ".XXXXXX") {
-    if (mkdtemp(folder_.data()) == nullptr) error_ = errno;
-  }
-  ~Beside() {
-    if (error_ != 0) return;
-    unlink(file().c_str());
-    rmdir(folder_.c_str());
-  }
-  Beside(const Beside&) = delete;
-  Beside& operator=(const Beside&) = delete;
-
-  int error() const { return error_; }
-  std::string file() const { return folder_ + "/iketcap"; }
-
- private:
-  std::string folder_;
-  int error_ = 0;
-};
-
-// Nothing but a file is replaced: not a device, not a link.
-Result<void> CheckPlace(const std::string& path) {
-  struct stat status{};
-  if (lstat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return {};
-  return Fail(ErrorKind::kUsage, "{}: there is something that is no plain file", path);
-}
-
 }  // namespace
 
 Result<std::string> WriteHere(const std::string& path, bool wait) {
@@ -154,14 +121,11 @@ Result<std::string> WriteHere(const std::string& path, bool wait) {
     return Fail(ErrorKind::kUsage, "{}: nothing to write: no code with marks has been loaded",
                 path);
   }
-  if (auto free = CheckPlace(path); !free) return tl::unexpected(free.error());
-  const Beside beside(path);
-  if (beside.error() != 0) {
-    return Fail(ErrorKind::kSystem, "{}: cannot be written: {}", path,
-                std::strerror(beside.error()));
-  }
+  Beside beside(path);
+  if (auto ready = beside.Ready(); !ready) return tl::unexpected(ready.error());
+  const std::string file = beside.File("iketcap");
   Result<void> read;
-  auto written = guest->WriteSnapshot(beside.file(), [&](capture::Writer& writer) {
+  auto written = guest->WriteSnapshot(file, [&](capture::Writer& writer) {
     Result<void> appended;
     read = ReadAllRings({.wait = wait}, [&](const auto& moment, auto rings) {
       auto one = writer.Append(moment, rings);
@@ -182,9 +146,7 @@ Result<std::string> WriteHere(const std::string& path, bool wait) {
                 "(a full disk?)",
                 path);
   }
-  if (std::rename(beside.file().c_str(), path.c_str()) != 0) {
-    return Fail(ErrorKind::kSystem, "{}: cannot be replaced: {}", path, std::strerror(errno));
-  }
+  if (auto placed = beside.Place(file); !placed) return tl::unexpected(placed.error());
   return path;
 }
 

@@ -378,9 +378,10 @@ bool Guest::AccountIsTaken() noexcept {
   }
 }
 
-Result<session::FinishedCapture> Guest::WriteSnapshot(
-    const std::string& path, const session::AppendRings& append_rings) const {
-  return session::WriteSnapshot(folder_, number_, path, append_rings);
+Result<session::FinishedCapture> Guest::WriteSnapshot(const std::string& path,
+                                                      const session::AppendRings& append_rings,
+                                                      const session::Times* part) const {
+  return session::WriteSnapshot(folder_, number_, path, append_rings, part);
 }
 
 Result<std::string> Guest::NewSnapshotPath() {

@@ -77,9 +77,10 @@ class Guest {
   bool AccountIsTaken() noexcept;
 
   // Makes a capture of what there is so far, by the way of a file beside it; the process goes on.
-  // `append_rings` hands in what no account has.
+  // `append_rings` hands in what no account has; `part` as session::WriteSnapshot() has it.
   Result<session::FinishedCapture> WriteSnapshot(const std::string& path,
-                                                 const session::AppendRings& append_rings) const;
+                                                 const session::AppendRings& append_rings,
+                                                 const session::Times* part = nullptr) const;
   // A name for one in this process's folder. Error (kUsage): the folder is temporary.
   Result<std::string> NewSnapshotPath();
 

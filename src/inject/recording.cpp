@@ -59,6 +59,16 @@ void CloseByProgram() noexcept {
   windows.by_program.store(false);
   windows.exist.store(true);
 }
+void SettleWindows() noexcept {
+  Windows& windows = Get();
+  if (!windows.exist.load(std::memory_order_relaxed)) return;
+  try {
+    const std::lock_guard lock(windows.mutex);
+    windows.Update();
+  } catch (...) {
+    Say("out of memory; a window opens or closes at the next launch");
+  }
+}
 void OpenByRange() noexcept { Get().ranges.fetch_add(1); }
 void CloseByRange() noexcept {
   std::atomic<uint64_t>& ranges = Get().ranges;

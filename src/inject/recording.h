@@ -30,6 +30,8 @@ Turn CountLaunch(bool captured) noexcept;
 // What the program says. Before the first word of it recording is on, unless it was asked to wait.
 void OpenByProgram() noexcept;
 void CloseByProgram() noexcept;
+// Opens or closes now what the next launch would; waits as that does.
+void SettleWindows() noexcept;
 // An NVTX range of the name that was asked for begins, or ends; they nest.
 void OpenByRange() noexcept;
 void CloseByRange() noexcept;

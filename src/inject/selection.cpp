@@ -1,5 +1,6 @@
 #include "inject/selection.h"
 
+#include <atomic>
 #include <cstddef>
 #include <new>
 #include <optional>
@@ -17,7 +18,10 @@ struct State {
   bool needs_sinks = false;
 };
 
+std::atomic<bool> g_is_read{false};
+
 Result<State> Read() {
+  g_is_read.store(true);  // first: who finds it false has told its wish in time
   auto selection = session::DecodeSelection(Setting(session::kEnvSelection));
   if (!selection) return tl::unexpected(selection.error());
   auto chooser = session::KernelChooser::Make(*selection);
@@ -53,6 +57,11 @@ const State& Get() noexcept {
 }  // namespace
 
 const session::Selection& Wanted() noexcept { return Get().selection; }
+
+bool Select(const session::Selection& selection) {
+  SetSetting(session::kEnvSelection, session::Encode(selection));
+  return !g_is_read.load() || Wanted() == selection;
+}
 
 patch::Choice Choose(const std::string& mangled) {
   const State& state = Get();

@@ -1,5 +1,5 @@
-// selection.h: what of this process is wanted (session/selection.h), read from the environment
-// once.
+// selection.h: what of this process is wanted (session/selection.h), read once: from the
+// environment, or what the program asked for before.
 #pragma once
 
 #include <string>
@@ -11,6 +11,10 @@ namespace iket::inject {
 
 // A selection that cannot be read is said in one line, and all is wanted.
 const session::Selection& Wanted() noexcept;
+
+// Asks for this selection in place of what the environment says. False: another has been read, with
+// the first image or launch, and stays.
+bool Select(const session::Selection& selection);
 
 // Of a kernel, by its mangled name.
 patch::Choice Choose(const std::string& mangled);

@@ -3,6 +3,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -41,8 +42,9 @@ Result<void> CopyObjects(const capture::Capture& facts, capture::Writer& writer)
   return AppendRows(facts.contexts, writer);
 }
 
-// Copies everything but launches and the session itself.
-Result<void> CopyAccount(const capture::Reader& account, capture::Writer& writer) {
+// Copies everything but launches and the session itself, of the rings what is in `part`.
+Result<void> CopyAccount(const capture::Reader& account, capture::Writer& writer,
+                         const Times* part) {
   const capture::Capture& facts = account.capture();
   if (auto done = CopyObjects(facts, writer); !done) return done;
   if (auto done = AppendRows(facts.graph_nodes, writer); !done) return done;
@@ -50,6 +52,7 @@ Result<void> CopyAccount(const capture::Reader& account, capture::Writer& writer
   if (auto done = AppendRows(facts.notes, writer); !done) return done;
   Result<void> result;
   account.ForEachRingBlock([&](const capture::RingBlock& block) {
+    if (part != nullptr && !part->Have(block.moment.begin_ns, block.moment.context)) return true;
     std::vector<capture::RingContents> rings;
     for (const capture::RingRow& row : block.rows) {
       const uint64_t end = row.first + row.records.size() * uint64_t{ring::kRecordBytes};
@@ -64,6 +67,16 @@ Result<void> CopyAccount(const capture::Reader& account, capture::Writer& writer
     return result.has_value();
   });
   return result;
+}
+
+// Appends launches, of kernels or graphs; those that are not in `part` as left out.
+template <typename Launch>
+Result<void> AppendLaunches(std::vector<Launch> launches, const Times* part,
+                            capture::Writer& writer) {
+  for (Launch& launch : launches) {
+    if (part != nullptr && !part->Have(launch.host_ns, launch.context)) launch.left_out = true;
+  }
+  return AppendRows(launches, writer);
 }
 
 std::string TemporaryPath(const std::string& path) { return path + ".tmp"; }
@@ -90,7 +103,7 @@ std::string KeepWhatWasBegun(const std::string& folder, uint32_t pid, const std:
 
 Result<FinishedCapture> Join(const std::string& folder, uint32_t pid, const std::string& path,
                              const Ending* ending, const AppendRings& append_rings,
-                             std::optional<capture::Writer> begun) {
+                             std::optional<capture::Writer> begun, const Times* part = nullptr) {
   auto account = capture::Reader::Open(SessionPath(folder, pid, kSuffixPart));
   if (!account) return tl::unexpected(account.error());
   std::string streamed;
@@ -122,12 +135,10 @@ Result<FinishedCapture> Join(const std::string& folder, uint32_t pid, const std:
     session.end_realtime_ns = ending->end_realtime_ns;
   }
   keep(writer.Append(session));
-  keep(CopyAccount(*account, writer));
+  keep(CopyAccount(*account, writer, part));
   if (auto log = LaunchLog::Open(SessionPath(folder, pid, kSuffixLaunches))) {
-    const auto launches = log->Launches();
-    if (!launches.empty()) keep(writer.Append(std::span(launches)));
-    const auto graphs = log->GraphLaunches();
-    if (!graphs.empty()) keep(writer.Append(std::span(graphs)));
+    keep(AppendLaunches(log->Launches(), part, writer));
+    keep(AppendLaunches(log->GraphLaunches(), part, writer));
     if (log->lost() > 0) {
       keep(writer.Append(capture::Counter{"launches that found the launch log full", log->lost()}));
     }
@@ -155,6 +166,13 @@ Result<FinishedCapture> Join(const std::string& folder, uint32_t pid, const std:
 
 }  // namespace
 
+bool Times::Have(int64_t ns, uint32_t context) const {
+  return std::ranges::any_of(times, [&](const Time& time) {
+    return time.begin_ns <= ns && ns <= time.end_ns &&
+           (!time.contexts || std::ranges::find(*time.contexts, context) != time.contexts->end());
+  });
+}
+
 int64_t NowNs() { return Now(CLOCK_MONOTONIC); }
 int64_t NowRealtimeNs() { return Now(CLOCK_REALTIME); }
 
@@ -170,8 +188,9 @@ Result<FinishedCapture> FinishCapture(const std::string& folder, uint32_t pid, c
 }
 
 Result<FinishedCapture> WriteSnapshot(const std::string& folder, uint32_t pid,
-                                      const std::string& path, const AppendRings& append_rings) {
-  return Join(folder, pid, path, nullptr, append_rings, std::nullopt);
+                                      const std::string& path, const AppendRings& append_rings,
+                                      const Times* part) {
+  return Join(folder, pid, path, nullptr, append_rings, std::nullopt, part);
 }
 
 Result<capture::Writer> BeginCapture(const std::string& folder, uint32_t pid, size_t threads,

@@ -10,6 +10,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "capture/writer.h"
@@ -37,10 +38,25 @@ Result<FinishedCapture> FinishCapture(const std::string& folder, uint32_t pid, c
                                       const AppendRings& append_rings,
                                       std::optional<capture::Writer> begun = std::nullopt);
 
+// Times of a process, and the contexts that count then. Whoever cuts a capture by them must have
+// followed the rings (capture::RingMoment::settled) and read them at each end of each time.
+struct Times {
+  struct Time {
+    int64_t begin_ns = 0;  // CLOCK_MONOTONIC, both ends within
+    int64_t end_ns = 0;
+    std::optional<std::vector<uint32_t>> contexts{};  // by index; nothing: all
+  };
+  std::vector<Time> times{};
+
+  bool Have(int64_t ns, uint32_t context) const;
+};
+
 // The capture of a process that goes on: what it has left so far, in a file of its own at `path`.
-// Account and launch log stay. Errors as above.
+// Account and launch log stay. With `part` it has the readings of those times alone; other launches
+// are left out, as if they had been outside of a window. Errors as above.
 Result<FinishedCapture> WriteSnapshot(const std::string& folder, uint32_t pid,
-                                      const std::string& path, const AppendRings& append_rings);
+                                      const std::string& path, const AppendRings& append_rings,
+                                      const Times* part = nullptr);
 
 // Begins the final capture of a process while it runs, for rings that are read meanwhile, by so
 // many threads. Rings are packed, or else written as they are: who has that much to write has no

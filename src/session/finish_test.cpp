@@ -141,6 +141,39 @@ TEST_F(FinishTest, JoinsAccountLaunchesAndRings) {
                                  "moment 1 ring 1 written 16 from 0: 1 records"));
 }
 
+// Of a capture, which launches are left out, and how many readings of rings it has.
+struct Part {
+  std::vector<bool> left_out;
+  uint64_t readings = 0;
+
+  bool operator==(const Part&) const = default;
+};
+
+TEST_F(FinishTest, ASnapshotOfTimesHasWhatWasThen) {
+  WriteAccount(true);  // its rings were read at 0
+  WriteLaunches(3);    // at 200, 201 and 202
+  const auto part = [this](Times::Time time) {
+    const Times times{.times = {std::move(time)}};
+    const std::string path = folder_ + "/part";
+    EXPECT_TRUE(WriteSnapshot(folder_, kPid, path, NoRings, &times));
+    const auto reader = capture::Reader::Open(path).value();
+    Part found{.left_out = {}, .readings = reader.ring_block_count()};
+    for (const capture::Launch& launch : reader.capture().launches) {
+      found.left_out.push_back(launch.left_out);
+    }
+    EXPECT_EQ(reader.capture().kernels.size(), 1) << "what is no launch and no ring is there";
+    return found;
+  };
+  EXPECT_EQ(part({.begin_ns = 0, .end_ns = 300}), (Part{{false, false, false}, 1}));
+  EXPECT_EQ(part({.begin_ns = 201, .end_ns = 201}), (Part{{true, false, true}, 0}));
+  EXPECT_EQ(part({.begin_ns = 0, .end_ns = 200}), (Part{{false, true, true}, 1}));
+  EXPECT_EQ(part({.begin_ns = 0, .end_ns = 200, .contexts = {{0, 3}}}),
+            (Part{{false, true, true}, 1}));
+  EXPECT_EQ(part({.begin_ns = 0, .end_ns = 200, .contexts = {{3}}}), (Part{{true, true, true}, 0}));
+  EXPECT_EQ(part({.begin_ns = 0, .end_ns = 200, .contexts = {std::vector<uint32_t>{}}}),
+            (Part{{true, true, true}, 0}));
+}
+
 TEST_F(FinishTest, KeepsTheAccountOfAGuestThatWasKilled) {
   WriteAccount(false);
   WriteLaunches(1);

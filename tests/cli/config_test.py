@@ -33,6 +33,7 @@ class ConfigTest(harness.CliTest):
         self.assertEqual(self.say(root, "--prefix"), f"{root}\n")
         self.assertEqual(self.say(root, "--includedir"), f"{root}/include\n")
         self.assertEqual(self.say(root, "--libdir"), f"{root}/lib\n")
+        self.assertEqual(self.say(root, "--session-libdir"), f"{root}/lib/iket-session\n")
         self.assertEqual(self.say(root, "--cflags"), f"-I{root}/include\n")
         self.assertEqual(self.say(root, "--cflags", "--enable"), f"-I{root}/include -DIKET_ENABLE\n")
         self.assertEqual("iket " + self.say(root, "--version"), self.iket("--version").out)

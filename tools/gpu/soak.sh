@@ -26,6 +26,7 @@ sim=$tree/bin/tests/sim
 export IKET=$tree/bin/iket IKET_SIM=$tree/lib/iket-sim IKET_TEST_DEVICE=$device PYTHONDONTWRITEBYTECODE=1
 export IKET_EXAMPLES=$tree/bin/examples IKET_COLLECTOR=$tree/lib/libiket_inject.so IKET_GUESTS=$tree/bin/tests/guest
 export IKET_SIM_APP=$sim/sim_app IKET_SIM_SOAK=$sim/sim_soak IKET_SIM_GRAPHS=$sim/sim_graphs IKET_SIM_EMBED=$sim/sim_embed IKET_SIM_APP_IMAGES=$sim/images
+export IKET_SIM_SELF_PROFILE=$sim/sim_self_profile IKET_SESSION_LIBRARY=$tree/lib/iket-session/libiket_injection.so
 IKET_SIM_WINDOWS=$(printf '%s:' "$sim"/sim_windows*) && export IKET_SIM_WINDOWS=${IKET_SIM_WINDOWS%:}
 export IKET_SOAK_SEEDS=1 IKET_SOAK_ACTIONS=${ACTIONS:-10000} IKET_SOAK_LOG=$out/runs.jsonl
 summary=$out/summary.txt
@@ -69,11 +70,13 @@ PYTHON
 
 # Each test by its name, so that one line says which failed.
 try graphs_test graphs && say "graphs: same"
-# The software device has no conditional nodes.
+# The software device has no conditional nodes, and no CUDA runtime.
 if [[ $device == gpu ]]; then
   try conditional_test conditional && say "conditional nodes, launches by the device: same"
+  try profiling_session_runtime_test session-runtime && say "<<<>>> that profile themselves: same"
 fi
 try embed_test embed && say "programs that trace themselves: same"
+try profiling_session_test session && say "programs that profile themselves, IketProfilingSession: same"
 try selection_test selection && say "selection: same"
 try flight_test flight && say "flight: same"
 try windows_test windows && say "windows: same"

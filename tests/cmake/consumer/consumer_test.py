@@ -88,6 +88,13 @@ class Installed(unittest.TestCase):
                    PYTHONPATH=os.path.join(self.prefix, "lib/iket/python"), PYTHONDONTWRITEBYTECODE="1")
         self.assertEqual(said, "run-iket of " + self.iket("--version"))
 
+    def test_a_program_that_profiles_itself(self):
+        place = json.loads(self.iket("config", "--json"))
+        program = os.path.join(self.work, "session")
+        run("cc", "-std=c11", "-I", place["includedir"], "-o", program,
+            os.path.join(SOURCE, "tests/session/profiling_session.c"), "-L", place["session_libdir"], "-liket_injection")
+        self.assertEqual(run(program, LD_LIBRARY_PATH=place["session_libdir"]), "")
+
     def test_every_version_is_the_same(self):
         version = self.iket("config", "--version").strip()
         said = run("pkg-config", "--modversion", "iket",
@@ -98,6 +105,7 @@ class Installed(unittest.TestCase):
     def test_the_table_names_what_is_there(self):
         said = json.loads(self.iket("config", "--json"))
         for key, inside in (("includedir", "/iket/iket.cuh"), ("libdir", "/libiket_inject.so"),
+                            ("session_libdir", "/libiket_injection.so"),
                             ("cmake", "/iketConfig.cmake"), ("pkg_config", "")):
             self.assertTrue(os.path.exists(said[key] + inside), f"{key}: {said[key]}")
 
@@ -115,6 +123,7 @@ class BuildFolder(unittest.TestCase):
     setUp, iket, compile = Installed.setUp, Installed.iket, Installed.compile
     assert_marked, assert_unmarked = Installed.assert_marked, Installed.assert_unmarked
     test_iket_config = Installed.test_iket_config
+    test_a_program_that_profiles_itself = Installed.test_a_program_that_profiles_itself
 
 
 if __name__ == "__main__":
