@@ -48,8 +48,8 @@ format: ## format every source in place
 	@tools/setup lint
 	@tools/lint --fix-format
 
-clean: ## remove the build folders, but not the toolchain that tools/setup installed
-	@rm -rf $(filter-out build/toolchain,$(wildcard build/*)) demo
+clean: ## remove the build folders, but not what tools/setup installed
+	@rm -rf $(filter-out build/toolchain build/cccl,$(wildcard build/*)) demo
 
 help: ## say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

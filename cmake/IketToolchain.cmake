@@ -6,6 +6,7 @@
 #   IKET_CUDA_LIB      its library folder (libcudart_static.a)
 #   IKET_NVDISASM      of tests only: the referee for machine code; pinned, from tools/setup
 #   IKET_CUOBJDUMP     of tests only; the same
+#   IKET_CCCL          of tests only: headers of CUB with annotations, from tools/setup; may be missing
 #   IKET_PYTHON        the interpreter of build/toolchain with perfetto's protobuf classes
 set(toolchain "${PROJECT_SOURCE_DIR}/build/toolchain")
 file(GLOB wheels "${toolchain}/lib/python3.*/site-packages/nvidia/cu13")
@@ -23,7 +24,7 @@ function(iket_cuda_root variable nvcc)
 endfunction()
 
 # What was found before may be gone: tools/setup rebuilds its folder when the machine changes.
-foreach(found IN ITEMS NVCC CUDA_INCLUDE CUDA_LIB NVDISASM CUOBJDUMP PYTHON)
+foreach(found IN ITEMS NVCC CUDA_INCLUDE CUDA_LIB NVDISASM CUOBJDUMP CCCL PYTHON)
   if(IKET_${found} AND NOT EXISTS "${IKET_${found}}")
     message(STATUS "IKET_${found}: ${IKET_${found}} is gone, looking again")
     unset(IKET_${found} CACHE)
@@ -63,3 +64,6 @@ find_path(IKET_CUDA_INCLUDE cuda.h REQUIRED NO_DEFAULT_PATH
           PATHS "${IKET_CUDA_ROOT}/include" "${IKET_CUDA_ROOT}/targets/x86_64-linux/include")
 find_path(IKET_CUDA_LIB libcudart_static.a REQUIRED NO_DEFAULT_PATH
           PATHS "${IKET_CUDA_ROOT}/lib64" "${IKET_CUDA_ROOT}/lib" "${IKET_CUDA_ROOT}/targets/x86_64-linux/lib")
+
+find_path(IKET_CCCL cub/detail/iket_support.cuh NO_DEFAULT_PATH PATHS "${PROJECT_SOURCE_DIR}/build/cccl/include")
+mark_as_advanced(IKET_CCCL)

@@ -33,8 +33,9 @@
 // nvcc writes such literals unescaped into the host's code. IKET_MARK("say \"hi\"") works.
 //
 // A long file because it is one, without any #include: it can be vendored alone and compiled by
-// NVRTC. sm_80 and later; nvcc 12.5 or NVRTC 12.5 and later, or Clang 19; C++20 for
-// the literals, C++17 for the macros at the end. The machine-level contract is docs/placeholder.md.
+// NVRTC. (With IKET_COMPAT=official it includes official.cuh, and marks are for NVIDIA's
+// collector.) sm_80 and later; nvcc 12.5 or NVRTC 12.5 and later, or Clang 19; C++20 for the
+// literals, C++17 for the macros at the end. The machine-level contract is docs/placeholder.md.
 #pragma once
 
 #define IKET_VERSION 100  // major * 10000 + minor * 100 + patch
@@ -57,6 +58,8 @@
 #if defined(IKET_ENABLE) && defined(__CUDA_ARCH__)
 #if __CUDA_ARCH__ < 800
 #warning "iket: marks need sm_80 or later; they are left out of the code for this architecture"
+#elif defined(IKET_COMPAT) && __CUDA_ARCH__ < 900
+#warning "iket: NVIDIA's IKET needs sm_90 or later; marks are left out of the code for this one"
 #elif defined(__CUDACC_DEBUG__)
 // ptxas (13.0) ends with a segmentation fault on a variable inside a function, which every mark
 // has.
@@ -67,6 +70,19 @@
 #endif
 #ifndef IKET_DETAIL_ON
 #define IKET_DETAIL_ON 0
+#endif
+
+// -DIKET_COMPAT=official: marks are those of NVIDIA's IKET, see official.cuh.
+#if defined(IKET_COMPAT)
+#define IKET_DETAIL_COMPAT_official 1
+#define IKET_DETAIL_COMPAT_(value) IKET_DETAIL_COMPAT_##value
+#define IKET_DETAIL_COMPAT(value) IKET_DETAIL_COMPAT_(value)
+#if !IKET_DETAIL_COMPAT(IKET_COMPAT)
+#error "iket: IKET_COMPAT can be official, or not be defined"
+#endif
+#define IKET_DETAIL_OFFICIAL 1
+#else
+#define IKET_DETAIL_OFFICIAL 0
 #endif
 
 // The note in the host's object that says that its device code may have marks, so that a collector
@@ -415,6 +431,38 @@ struct first_of<T, More...> {
 
 #if IKET_DETAIL_ON
 
+template <int... Index>
+struct indices {};
+// Halves instead of counting down, so that long names do not nest templates deeply.
+template <typename Left, typename Right>
+struct join;
+template <int... Index, int... Other>
+struct join<indices<Index...>, indices<Other...>> {
+  using type = indices<Index..., (static_cast<int>(sizeof...(Index)) + Other)...>;
+};
+template <int Count>
+struct make_indices
+    : join<typename make_indices<Count / 2>::type, typename make_indices<Count - Count / 2>::type> {
+};
+template <>
+struct make_indices<0> {
+  using type = indices<>;
+};
+template <>
+struct make_indices<1> {
+  using type = indices<0>;
+};
+
+#if IKET_DETAIL_OFFICIAL
+}  // namespace detail
+}  // namespace v1
+}  // namespace iket
+#include "official.cuh"
+namespace iket {
+inline namespace v1 {
+namespace detail {
+#else
+
 // The declaration of one event as bytes (docs/placeholder.md): a header of 16, the name, a NUL.
 // With attributes the header has four bytes more, their size, and they stand behind the NUL.
 template <typename Name, kind Kind, unsigned char Payload = 0, typename Attributes = joined<>>
@@ -484,28 +532,6 @@ struct declared<Name, Kind, true, First, T...> {
       declaration<Name, Kind, stored_payload<Kind, First, T...>::value,
                   joined<typename value_attributes<typename Name::values, First, T...>::type,
                          typename attributes_of<Name>::type>>;
-};
-
-template <int... Index>
-struct indices {};
-// Halves instead of counting down, so that long names do not nest templates deeply.
-template <typename Left, typename Right>
-struct join;
-template <int... Index, int... Other>
-struct join<indices<Index...>, indices<Other...>> {
-  using type = indices<Index..., (static_cast<int>(sizeof...(Index)) + Other)...>;
-};
-template <int Count>
-struct make_indices
-    : join<typename make_indices<Count / 2>::type, typename make_indices<Count - Count / 2>::type> {
-};
-template <>
-struct make_indices<0> {
-  using type = indices<>;
-};
-template <>
-struct make_indices<1> {
-  using type = indices<0>;
 };
 
 #if defined(__clang__) && defined(__CUDA__)
@@ -757,6 +783,7 @@ struct spread<Declaration, 0> {
   }
 };
 
+#endif  // IKET_DETAIL_OFFICIAL
 #endif  // IKET_DETAIL_ON
 
 // What dag() makes.
@@ -766,7 +793,7 @@ struct dag_of {
   IKET_DETAIL_FUNCTION dag_of edge(From, To, annotation<Attributes>...) const {
     static_assert(is_name<From>::value && is_name<To>::value,
                   "iket: an edge leads from a name to another: edge(\"tma\"_ev, \"mma\"_ev)");
-#if IKET_DETAIL_ON
+#if IKET_DETAIL_ON && !IKET_DETAIL_OFFICIAL
     using edge_declaration = declaration<
         From, kind::edge, 0,
         joined<attribute<about::target, 0, To>, Attributes..., attribute<about::dag, 0, Text>>>;
@@ -826,8 +853,13 @@ template <kind Kind, typename Name, typename... T>
 IKET_DETAIL_FUNCTION unsigned event(Name, T... value) {
 #if IKET_DETAIL_ON
   if constexpr (is_event<Kind, Name, T...>() && is_kept<Name>::value) {
+#if IKET_DETAIL_OFFICIAL
+    official::emit<Kind, Name>(value...);
+    return 1;  // a token that is of a range
+#else
     return spread<typename declared<Name, Kind, (value_count_of<Name>::value > 0), T...>::type,
                   static_cast<int>(sizeof...(T))>::emit(value...);
+#endif
   }
 #else
   static_cast<void>(is_event<Kind, Name, T...>());
@@ -840,8 +872,12 @@ template <typename Name, typename... T>
 IKET_DETAIL_FUNCTION void end_event(Name, unsigned token, T... value) {
 #if IKET_DETAIL_ON
   if constexpr (is_event<kind::token_end, Name, T...>() && is_kept<Name>::value) {
+#if IKET_DETAIL_OFFICIAL
+    if (token != 0) official::emit<kind::token_end, Name>(value...);
+#else
     spread<typename declared<Name, kind::token_end, (value_count_of<Name>::value > 0), T...>::type,
            static_cast<int>(sizeof...(T))>::end(token, value...);
+#endif
   }
 #else
   static_cast<void>(token);
@@ -1220,7 +1256,7 @@ IKET_DETAIL_FUNCTION constexpr auto via(Text) {
 // warp has one where it begins and one where it ends, and the SM's clock wanders in between. It
 // costs a mark with payload and the reading of the timer; a few in a millisecond are plenty.
 IKET_DETAIL_FUNCTION void sync() {
-#if IKET_DETAIL_ON
+#if IKET_DETAIL_ON && !IKET_DETAIL_OFFICIAL
   if constexpr (detail::is_kept<detail::sync_text>::value) {
     detail::event<detail::kind::sync>(detail::sync_text{}, detail::timer());
   }

@@ -16,6 +16,8 @@ std::string KindText(capture::EventKind kind) {
       return "pop";
     case capture::EventKind::kRangeBegin:
       return "range begin";
+    case capture::EventKind::kTokenEither:
+      return "token, either end";
     case capture::EventKind::kRangeEnd:
       return "range end";
     case capture::EventKind::kTokenBegin:

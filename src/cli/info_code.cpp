@@ -36,16 +36,24 @@ struct ImageInfo {
   patch::ImageReport report;
   bool ptx_marks = false;  // PTX with the name of a declaration in its text
 
-  bool marked() const { return report.has_marks() || report.foreign.any() || ptx_marks; }
+  bool marked() const { return report.has_marks() || ptx_marks; }
 };
 
-constexpr std::string_view kForeignFate = "not traced by this version";
-
-std::string ForeignText(const patch::ForeignMarks& foreign) {
-  std::string text = fmt::format("IKET {} placeholders by CuTe DSL, TileLang or hand: {}; {}",
-                                 foreign.method, Counted(foreign.events, "event"), kForeignFate);
+// What another tool's marks are, and what they do when nobody records them.
+std::string ForeignText(const ImageInfo& info) {
+  const patch::ForeignMarks& foreign = info.report.foreign;
+  std::string text = fmt::format("{} placeholders of NVIDIA's IKET, by another front end: {}",
+                                 patch::MethodName(foreign.method()),
+                                 Counted(foreign.events.size(), "event"));
   if (foreign.malformed != 0) text += fmt::format("; {} malformed", foreign.malformed);
   return text;
+}
+
+// Before sm_90 the shared memory that placeholders store to is not set apart for it.
+bool OverwritesSharedMemory(const ImageInfo& info) {
+  const patch::ForeignMarks& foreign = info.report.foreign;
+  return info.arch.starts_with("sm_8") && !foreign.events.empty() &&
+         !patch::IsBare(foreign.method());
 }
 
 std::string PayloadOf(const patch::Declaration& declaration) {
@@ -164,10 +172,14 @@ std::string ImageText(const ImageInfo& info, const InfoOptions& options) {
   text += "\n";
   if (!info.problem.empty()) text += fmt::format("  problem: {}\n", Printable(info.problem));
   if (info.report.foreign.any()) {
-    text += fmt::format("  foreign: {}\n", ForeignText(info.report.foreign));
-    if (!info.report.foreign.names.empty()) {
-      text += fmt::format("  events:  {}\n",
-                          Printable(fmt::format("{}", fmt::join(info.report.foreign.names, ", "))));
+    text += fmt::format("  foreign: {}\n", ForeignText(info));
+    if (!info.report.foreign.refusal.empty()) {
+      text += fmt::format("  refused: {}\n", Printable(info.report.foreign.refusal));
+    }
+    if (OverwritesSharedMemory(info)) {
+      text +=
+          "  warning: where nobody records them these marks store to byte 0x20 of the kernel's own "
+          "shared memory; build for sm_90 and later, or without marks\n";
     }
   }
   for (const std::string& problem : info.report.problems) {
@@ -237,11 +249,14 @@ void WriteImage(JsonWriter& json, const ImageInfo& info) {
   }
   {
     auto foreign = json.Object("foreign");
-    json.Member("method", info.report.foreign.method);
-    json.Member("events", info.report.foreign.events);
-    json.Member("malformed", info.report.foreign.malformed);
+    const patch::ForeignMarks& marks = info.report.foreign;
+    json.Member("method", marks.any() ? patch::MethodName(marks.method()) : "");
+    json.Member("events", uint64_t{marks.events.size()});
+    json.Member("malformed", marks.malformed);
+    json.Member("refusal", marks.refusal);
+    json.Member("overwrites_shared_memory", OverwritesSharedMemory(info));
     auto names = json.Array("names");
-    for (const std::string& name : info.report.foreign.names) json.Value(name);
+    for (const patch::ForeignEvent& event : marks.events) json.Value(event.name);
   }
   {
     const std::set<uint32_t> without_site = WithoutSite(info);

@@ -32,6 +32,18 @@ Result<void> Keep(std::string_view option, Parsed parsed, Into& into) {
   return {};
 }
 
+// "N=NAME".
+Result<void> TakeTrigger(const std::string& text, Selection& selection) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals + 1 == text.size()) {
+    return Fail(ErrorKind::kUsage, "--pmevent: '{}' is not of the form N=NAME", Printable(text));
+  }
+  const auto mask = session::ParseTrigger(std::string_view(text).substr(0, equals));
+  if (!mask) return FailIn("--pmevent", mask.error());
+  selection.triggers.insert_or_assign(*mask, text.substr(equals + 1));
+  return CheckLine("--pmevent", text);
+}
+
 Result<void> TakeLaunches(std::string_view option, std::string_view text, Selection& selection) {
   std::pair<uint64_t, uint64_t> launches;
   if (auto done = Keep(option, session::ParseLaunches(text), launches); !done) return done;
@@ -110,6 +122,14 @@ void AddSelection(CLI::App& command, SelectionOptions& options) {
       "Only marks and ranges in whose name, category, group or lane this extended regular "
       "expression is found; in the code of kernels the others stay as they are",
       "REGEX");
+  command
+      .add_option("--pmevent", options.triggers,
+                  "In code that declares no marks: each pmevent of mask N (PMTRIG in machine code) "
+                  "is a mark of this name; may be repeated")
+      ->type_name("N=NAME")
+      ->expected(1)
+      ->take_all()
+      ->group("What is recorded");
   add("--launch", options.launches,
       "Only launches A to B, B not included, of recorded kernels, counted from 0 in each process, "
       "the launch of a graph as one; the program waits for the GPU where they begin and end",
@@ -173,6 +193,9 @@ Result<Selection> ReadSelection(const SelectionOptions& options) {
   if (done && !options.events.empty()) {
     selection.events = options.events;
     done = CheckLine("--range-filter", options.events);
+  }
+  for (const std::string& trigger : options.triggers) {
+    if (done) done = TakeTrigger(trigger, selection);
   }
   if (done && !options.launches.empty())
     done = TakeLaunches("--launch", options.launches, selection);

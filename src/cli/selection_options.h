@@ -14,11 +14,12 @@ namespace iket::cli {
 // As they stand on the command line; empty: not given.
 struct SelectionOptions {
   std::string kernels, warps, events, launches, cluster, sample, sms, nvtx, config;
+  std::vector<std::string> triggers;
   bool by_program = false;
 };
 
-// Declares --kernel, --warp-trace, --range-filter, --launch, --cluster, --cta-sample, --sm, --nvtx,
-// --paused and --config.
+// Declares --kernel, --warp-trace, --range-filter, --pmevent, --launch, --cluster, --cta-sample,
+// --sm, --nvtx, --paused and --config.
 void AddSelection(CLI::App& command, SelectionOptions& options);
 
 // What they say together; the command line has precedence over the file. Errors: kUsage names the

@@ -50,6 +50,14 @@ bool SaysItHasMarks(const dl_phdr_info& object) {
   return false;
 }
 
+uint64_t LoadedBytes(const dl_phdr_info& object) {
+  uint64_t bytes = 0;
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    if (object.dlpi_phdr[i].p_type == PT_LOAD) bytes += object.dlpi_phdr[i].p_memsz;
+  }
+  return bytes;
+}
+
 int Visit(dl_phdr_info* object, size_t size, void* data) {
   auto& question = *static_cast<Question*>(data);
   const bool counts = size >= offsetof(dl_phdr_info, dlpi_subs) + sizeof object->dlpi_subs;
@@ -61,7 +69,9 @@ int Visit(dl_phdr_info* object, size_t size, void* data) {
   }
   const ElfW(Phdr)* const segment = SegmentOf(*object, question.address, 1);
   if (segment == nullptr) return 0;
-  question.answer = SaysItHasMarks(*object) ? HostObject::kMarked : HostObject::kUnmarked;
+  question.answer = SaysItHasMarks(*object)              ? HostObject::kMarked
+                    : LoadedBytes(*object) <= kSmallObject ? HostObject::kSmall
+                                                           : HostObject::kUnmarked;
   const uintptr_t begin = object->dlpi_addr + segment->p_vaddr;
   t_known = {.begin = begin,
              .end = begin + segment->p_memsz,

@@ -68,7 +68,7 @@ TEST(HostObject, IsThatOfTheAddress) {
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(HostObjectAt(kHere), HostObject::kMarked);
     EXPECT_EQ(HostObjectAt(on_heap.data()), HostObject::kNone);
-    EXPECT_EQ(HostObjectAt(reinterpret_cast<const void*>(&std::strtoul)), HostObject::kUnmarked);
+    EXPECT_EQ(HostObjectAt(reinterpret_cast<const void*>(&std::strtoul)), HostObject::kSmall);
     EXPECT_EQ(HostObjectAt(nullptr), HostObject::kNone);
   }
 }

@@ -42,6 +42,8 @@ void Refuse(const std::string& line) {
 }
 
 bool HasWantedKernel(const Result<std::vector<cubin::Function>>& functions) {
+  // Which kernels have PMTRIG instructions their code alone says.
+  if (!Wanted().triggers.empty()) return true;
   return functions && std::any_of(functions->begin(), functions->end(), [](const auto& function) {
            return function.is_kernel && Choose(std::string(function.name)).unmarked;
          });
@@ -67,7 +69,8 @@ std::optional<std::vector<std::byte>> PatchCubin(UntrustedBytes bytes, const std
   patch::Options options{.layout = guest->layout(),
                          .first_kernel = guest->TakeKernelNumbers(most),
                          .numbered = &numbers,
-                         .choose = Choose};
+                         .choose = Choose,
+                         .triggers = Wanted().triggers};
   if (!WantsAllEvents()) options.wants_event = WantsEvent;
   auto patched = patch::PatchImage(*image, options);
   if (!patched) {
@@ -270,7 +273,7 @@ std::shared_ptr<PatchedImage> Prepare(const void* image, const Loading& loading)
     const auto found = cubin::UntrustedImageAt(image);
     if (!found) return nullptr;
     // Only what nvcc put into an object with its host code can have the note. Device code that was
-    // linked may come from objects without any.
+    // linked may come from objects without any. Other tools' marks leave none.
     const bool embedded = found->wrapper_version == 1;
     const Request request{.loading = loading,
                           .source = loading.call,

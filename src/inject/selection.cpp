@@ -25,6 +25,7 @@ Result<State> Read() {
   // What is chosen when an image is loaded needs none, but for kernels that share functions.
   session::Selection rest = *selection;
   rest.events.clear();
+  rest.triggers.clear();
   return State{.selection = std::move(*selection),
                .chooser = std::move(*chooser),
                .needs_sinks = rest != session::Selection()};
@@ -70,7 +71,7 @@ bool WantsEvent(const std::string& name) {
 
 bool WantsAllEvents() noexcept { return Wanted().events.empty(); }
 
-bool WantsUnmarked() noexcept { return !Wanted().warps.empty(); }
+bool WantsUnmarked() noexcept { return !Wanted().warps.empty() || !Wanted().triggers.empty(); }
 
 bool NeedsSinks() noexcept { return Get().needs_sinks; }
 

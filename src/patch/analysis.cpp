@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "patch/calls.h"
+#include "patch/foreign_code.h"
+#include "patch/reach.h"
 #include "patch/trampoline.h"
 
 namespace iket::patch {
@@ -11,7 +13,6 @@ namespace {
 
 using sass::Instruction;
 
-constexpr uint32_t kOpSetMaxReg = 0x9c8;  // USETMAXREG, count at bit 32
 constexpr uint32_t kUnusableRegisters = 2;
 
 bool NamesCtaYz(const Instruction& instruction) {
@@ -58,6 +59,22 @@ bool ChooseExitRegisters(CodeSection& section, uint32_t usable) {
   return true;
 }
 
+// Registers are given in steps of so many; two of those that a kernel asks for it cannot use.
+constexpr uint32_t kRegisterStep = 8;
+constexpr uint32_t kMostRegisters = 248;
+
+// What a patched kernel asks for: enough for its entry code, and, where another tool's sites may need
+// some more, what it gets anyway. No other number of warps fits an SM by it.
+uint32_t PatchedRegisters(const CodeSection& section) {
+  const uint32_t registers = std::max(section.registers, kMinRegisters);
+  const bool changes =
+      std::any_of(section.code.begin(), section.code.end(), [](const Instruction& instruction) {
+        return instruction.opcode() == sass::kOpSetMaxReg;
+      });
+  if (section.foreign_sites.empty() || changes || registers > kMostRegisters) return registers;
+  return (registers + kRegisterStep - 1) / kRegisterStep * kRegisterStep;
+}
+
 // The first reason found why the section cannot be patched.
 std::string Judge(const cubin::Image& image, CodeSection& section) {
   if (!sass::GenerationOf(image.sm())) {
@@ -70,13 +87,16 @@ std::string Judge(const cubin::Image& image, CodeSection& section) {
       return fmt::format("the instruction at {} uses one of UR0..UR3, which marks need", At(i));
     }
   }
+  if (!section.sites.all.empty() && !section.foreign_sites.empty()) {
+    return "it has marks of iket's and of another tool";
+  }
   if (!section.sites.problems.empty()) {
     const SiteProblem& problem = section.sites.problems.front();
     return fmt::format("mark at {} not understood: {}", At(problem.instruction), problem.reason);
   }
   uint32_t usable = std::max(section.registers, kMinRegisters) - kUnusableRegisters;
   for (const Instruction& instruction : section.code) {
-    if (instruction.opcode() != kOpSetMaxReg) continue;
+    if (instruction.opcode() != sass::kOpSetMaxReg) continue;
     const uint32_t count = static_cast<uint32_t>(instruction.low >> 32) & 0x3ff;
     usable = std::min(usable, count - std::min(count, kUnusableRegisters));
   }
@@ -101,6 +121,31 @@ std::string Judge(const cubin::Image& image, CodeSection& section) {
   return {};
 }
 
+// Its sites of another tool's events, and what keeps them from being recorded.
+void AnalyzeForeign(const cubin::Image& image, std::span<const uint64_t> entries,
+                    const ForeignMarks& foreign, CodeSection& section) {
+  ForeignSites found =
+      FindForeignSites(section.code, entries, section.generation, foreign);
+  section.foreign_sites = std::move(found.all);
+  for (SiteProblem& problem : found.problems) {
+    section.sites.problems.push_back(std::move(problem));
+  }
+  if (section.foreign_sites.empty()) return;
+  for (const cubin::Section& relocations : image.sections()) {
+    const bool is_for_this = relocations.info == section.section &&
+                             (relocations.type == cubin::kSectionRela ||
+                              relocations.type == cubin::kSectionRel);
+    if (!is_for_this) continue;
+    for (const Relocation& relocation : Relocations(relocations)) {
+      section.relocated.insert(static_cast<uint32_t>(relocation.offset / sass::kInstructionBytes));
+    }
+  }
+  section.patched_registers = PatchedRegisters(section);
+  for (SiteProblem& problem : ChooseRecorders(section, section.patched_registers)) {
+    section.sites.problems.push_back(std::move(problem));
+  }
+}
+
 }  // namespace
 
 Result<std::vector<Instruction>> DecodeCode(std::span<const std::byte> untrusted) {
@@ -115,7 +160,8 @@ Result<std::vector<Instruction>> DecodeCode(std::span<const std::byte> untrusted
 
 Result<CodeSection> AnalyzeCode(const cubin::Image& image, uint32_t section,
                                 std::vector<cubin::Function> functions,
-                                const std::map<uint32_t, uint32_t>& registers) {
+                                const std::map<uint32_t, uint32_t>& registers,
+                                const ForeignMarks& foreign) {
   CodeSection result;
   result.section = section;
   // A kernel's range holds those of its device functions: it comes first.
@@ -144,6 +190,8 @@ Result<CodeSection> AnalyzeCode(const cubin::Image& image, uint32_t section,
   if (const auto known = registers.find(result.function().symbol); known != registers.end()) {
     result.registers = known->second;
   }
+  result.patched_registers = std::max(result.registers, kMinRegisters);
+  if (foreign.any()) AnalyzeForeign(image, entries, foreign, result);
   result.refusal = Judge(image, result);
   return result;
 }

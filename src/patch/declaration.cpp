@@ -55,7 +55,7 @@ std::optional<Declaration> Parse(UntrustedBytes bytes) {
   if (!magic || *magic != kMagic || !header || !kind || !payload || !id || !length) return {};
   // A later version may have a longer header; the name always follows it.
   if (*header < kHeaderSize || *id == 0 || *id >> 31 != 0) return {};
-  if (*kind > ring::kLastEventKind && *kind != ring::kEdgeKind) return {};
+  if (*kind > ring::kLastDeclaredKind && *kind != ring::kEdgeKind) return {};
   const auto name = bytes.Slice(*header, *length);
   if (!name) return {};
   Declaration declaration{

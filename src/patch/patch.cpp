@@ -15,13 +15,25 @@ namespace iket::patch {
 namespace {
 
 bool HasRecordedSite(const CodeSection& section) {
-  return std::any_of(section.sites.all.begin(), section.sites.all.end(),
-                     [](const Site& site) { return !site.left_out; });
+  const auto is_recorded = [](const auto& site) { return !site.left_out; };
+  return std::ranges::any_of(section.sites.all, is_recorded) ||
+         std::ranges::any_of(section.foreign_sites, is_recorded);
+}
+bool HasSite(const CodeSection& section) {
+  return !section.sites.all.empty() || !section.foreign_sites.empty();
+}
+
+// Calls `action` with each site, of either kind.
+template <typename Section, typename Action>
+void ForEachSite(Section& section, const Action& action) {
+  for (auto& site : section.sites.all) action(site);
+  for (auto& site : section.foreign_sites) action(site);
 }
 
 // The code of an image, and which of it is to be patched.
 struct Plan {
-  Declarations declarations;
+  Declarations declarations;  // other tools' too
+  ForeignMarks foreign;
   std::vector<CodeSection> sections;
   std::vector<Choice> choices;      // by section
   std::vector<Decision> decisions;  // by section
@@ -32,7 +44,7 @@ struct Plan {
     return HasRecordedSite(sections[i]) || !sections[i].sites.problems.empty() ||
            choices[i].unmarked;
   }
-  bool Shows(size_t i) const { return !sections[i].sites.all.empty() || HasMarks(i) || Wants(i); }
+  bool Shows(size_t i) const { return HasSite(sections[i]) || HasMarks(i) || Wants(i); }
 };
 
 // Why a section is refused. `depth` bounds a chain of reasons; people read the first two.
@@ -104,21 +116,20 @@ void LeaveOutEvents(const decltype(Options::wants_event)& wants_event, Plan& pla
   const bool any_push = std::any_of(events.begin(), events.end(), [](const auto& event) {
     return event.second.nests && !event.second.left_out;
   });
-  const auto event_of = [&events](const Site& site) {
+  const auto event_of = [&events](const auto& site) {
     const auto found = events.find(site.event);
     return found != events.end() ? &found->second : nullptr;
   };
-  const bool all_known =
-      std::all_of(plan.sections.begin(), plan.sections.end(), [&](const CodeSection& section) {
-        return std::all_of(section.sites.all.begin(), section.sites.all.end(),
-                           [&](const Site& site) { return event_of(site) != nullptr; });
-      });
+  bool all_known = true;
+  for (const CodeSection& section : plan.sections) {
+    ForEachSite(section, [&](const auto& site) { all_known &= event_of(site) != nullptr; });
+  }
   for (CodeSection& section : plan.sections) {
-    for (Site& site : section.sites.all) {
+    ForEachSite(section, [&](auto& site) {
       const Event* const event = event_of(site);
       site.left_out =
           event != nullptr && event->left_out && (!event->nests || (!any_push && all_known));
-    }
+    });
   }
 }
 
@@ -141,9 +152,31 @@ void DecideAll(const cubin::Image& image, Plan& plan) {
   }
 }
 
+// Other tools' events, among our own from here on.
+void AddForeign(Plan& plan) {
+  for (Declaration& declaration : DeclarationsOf(plan.foreign)) {
+    for (const Declaration& other : plan.declarations.all) {
+      if (other.id != declaration.id) continue;
+      plan.declarations.problems.push_back(fmt::format(
+          "\"{}\" and \"{}\" have the same id {:#x}: rename one, they cannot be told apart",
+          other.name, declaration.name, other.id));
+    }
+    plan.declarations.all.push_back(std::move(declaration));
+  }
+  std::ranges::stable_sort(plan.declarations.all, {}, &Declaration::id);
+  if (plan.foreign.malformed != 0) {
+    plan.declarations.problems.push_back(
+        fmt::format("{} of another tool's declarations do not hold what their names say",
+                    plan.foreign.malformed));
+  }
+}
+
 Result<Plan> MakePlan(const cubin::Image& image, const Options& options = {}) {
   Plan plan;
   plan.declarations = ReadDeclarations(image);
+  plan.foreign = FindForeignMarks(image, options.triggers);
+  AddForeign(plan);
+  const std::map<uint32_t, uint32_t> foreign_ids = RecordedIds(plan.declarations.all);
   auto functions = cubin::Functions(image);
   if (!functions) return tl::unexpected(functions.error());
   std::map<uint32_t, std::vector<cubin::Function>> by_section;
@@ -154,8 +187,12 @@ Result<Plan> MakePlan(const cubin::Image& image, const Options& options = {}) {
   }
   const std::map<uint32_t, uint32_t> registers = cubin::RegisterCounts(image);
   for (auto& [section, members] : by_section) {
-    auto analyzed = AnalyzeCode(image, section, std::move(members), registers);
+    auto analyzed = AnalyzeCode(image, section, std::move(members), registers, plan.foreign);
     if (!analyzed) return tl::unexpected(analyzed.error());
+    for (ForeignSite& site : analyzed->foreign_sites) {
+      const auto recorded = foreign_ids.find(site.id);
+      if (recorded != foreign_ids.end()) site.event = recorded->second;
+    }
     plan.choices.push_back(options.choose && analyzed->is_kernel()
                                ? options.choose(std::string(analyzed->function().name))
                                : Choice());
@@ -171,7 +208,7 @@ FunctionReport Describe(const CodeSection& section, bool patched, bool has_marks
   report.name = std::string(section.function().name);
   report.is_kernel = section.is_kernel();
   // What nobody wants patched is not refused.
-  const bool only_left_out = !patched && !has_marks && !section.sites.all.empty();
+  const bool only_left_out = !patched && !has_marks && HasSite(section);
   if (!only_left_out) report.refusal = section.refusal;
   report.has_trampoline = patched && section.is_kernel();
   report.reads_cta_yz = section.reads_cta_yz;
@@ -179,6 +216,13 @@ FunctionReport Describe(const CodeSection& section, bool patched, bool has_marks
   for (const Site& site : section.sites.all) {
     report.sites.push_back({.offset = uint64_t{site.advance} * sass::kInstructionBytes,
                             .has_payload = site.has_payload(),
+                            .event = site.event,
+                            .left_out = site.left_out});
+    report.sites_left_out += site.left_out ? 1 : 0;
+  }
+  for (const ForeignSite& site : section.foreign_sites) {
+    report.sites.push_back({.offset = uint64_t{site.trigger} * sass::kInstructionBytes,
+                            .has_payload = site.payload_bytes != 0,
                             .event = site.event,
                             .left_out = site.left_out});
     report.sites_left_out += site.left_out ? 1 : 0;
@@ -268,7 +312,7 @@ Result<ImageReport> Report(const cubin::Image& image, const Plan& plan) {
   report.declarations = plan.declarations.all;
   report.edges = plan.declarations.edges;
   report.problems = plan.declarations.problems;
-  report.foreign = FindForeignMarks(image);
+  report.foreign = plan.foreign;
   for (size_t i = 0; i < plan.sections.size(); ++i) {
     if (!plan.Shows(i)) continue;
     report.functions.push_back(Describe(plan.sections[i], plan.Wants(i), plan.HasMarks(i)));
@@ -389,11 +433,13 @@ Result<Patched> PatchImage(const cubin::Image& image, const Options& options) {
       return tl::unexpected(fits.error());
     }
     if (auto done = Store(edited, section, code); !done) return tl::unexpected(done.error());
-    if (section.registers < kMinRegisters) {
-      function.patched_registers = kMinRegisters;
+    if (section.registers < section.patched_registers) {
+      function.patched_registers = section.patched_registers;
       for (const cubin::Function& member : section.functions) {
         if (!member.is_kernel && &member != &section.functions.front()) continue;
-        if (auto done = cubin::SetRegisterCount(edited, member.symbol, kMinRegisters); !done) {
+        if (auto done =
+                cubin::SetRegisterCount(edited, member.symbol, section.patched_registers);
+            !done) {
           return tl::unexpected(done.error());
         }
       }

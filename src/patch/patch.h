@@ -67,7 +67,9 @@ struct ImageReport {
   std::vector<std::string> problems;  // of declarations
   ForeignMarks foreign;
 
-  bool has_marks() const { return !declarations.empty() || !functions.empty(); }
+  bool has_marks() const {
+    return !declarations.empty() || !functions.empty() || foreign.any();
+  }
 };
 
 // What is in an image and what would be done with it; patches nothing. A broken code section is an
@@ -89,6 +91,8 @@ struct Options {
   const std::map<std::string, uint32_t, std::less<>>* numbered = nullptr;
   // By mangled name; without it all of every kernel is wanted.
   std::function<Choice(const std::string&)> choose{};
+  // Names that a user gives bare PMTRIG instructions, as marks, in images that declare no events.
+  NamedTriggers triggers{};
   // By the name of an event, never a pop's, or its category, group or lane; without it all are
   // wanted.
   std::function<bool(const std::string&)> wants_event{};

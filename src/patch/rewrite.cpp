@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "patch/foreign_code.h"
 #include "sass/encode.h"
 
 namespace iket::patch {
@@ -231,7 +232,8 @@ class Rewriter {
     const uint64_t trampoline = End();
     for (const Instruction& instruction : EntryCode(options)) code_.push_back(instruction);
     code_.push_back(section_.code.front());
-    code_.push_back(sass::Bra(generation_, End(), kInstructionBytes, {.stall = 5}));
+    code_.push_back(sass::Bra(generation_, End(), uint64_t{section_.second} * kInstructionBytes,
+                              {.stall = 5}));
     code_.front() = sass::Bra(generation_, 0, trampoline, {.stall = 5});
   }
 
@@ -291,6 +293,9 @@ class Rewriter {
 
 RewrittenCode Rewrite(const CodeSection& section, const ring::Layout& layout,
                       const EntryOptions* entry) {
+  const bool has_foreign = std::any_of(section.foreign_sites.begin(), section.foreign_sites.end(),
+                                       [](const ForeignSite& site) { return !site.left_out; });
+  if (has_foreign) return Rewriter(WithForeignCode(section, layout), layout).Run(entry);
   return Rewriter(section, layout).Run(entry);
 }
 

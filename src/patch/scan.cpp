@@ -7,7 +7,8 @@
 namespace iket::patch {
 namespace {
 
-constexpr std::string_view kName = "iket_decl";
+// What ours and other tools' have in common.
+constexpr std::string_view kName = "iket_";
 
 // 16 bytes at once, on x86-64 and on aarch64 without more than their baseline.
 using Lanes = unsigned char __attribute__((vector_size(16)));

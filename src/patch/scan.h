@@ -1,4 +1,4 @@
-// scan.h: can some code hold our marks at all?
+// scan.h: can some code hold marks at all, ours or another tool's?
 //
 // Every image that any library loads is asked, so this is the cost of tracing to those without
 // marks. About 9 GB/s on a Xeon, whatever the bytes are (docs/benchmarks/guest.md).

@@ -17,9 +17,11 @@ enum class EventKind : uint8_t {
   kFlowOut = 7,     // the payload is the id of what is handed on
   kFlowIn = 8,      // and here of what has come
   kSync = 9,        // the payload is %globaltimer, low word, read just before the clock
+  // In captures alone, of another tool's token: opens a range, or closes the one of its name.
+  kTokenEither = 11,
 };
-inline constexpr uint8_t kLastEventKind = 9;
 inline constexpr uint8_t kEdgeKind = 10;  // of a declaration that is no event's
+inline constexpr uint8_t kLastDeclaredKind = 9;  // of those that a cubin's declaration may have
 
 // What a declaration says beyond its name: attributes, each with a number and a text.
 enum class AttributeKind : uint8_t {

@@ -123,6 +123,7 @@ std::vector<Form> FormsOf(Generation g) {
       {TestImmediate(3, 2, 0x1f, kPlain), "LOP3.LUT P3, RZ, R2, 0x1f, RZ, 0xc0, !PT"},
       {TestUniform(1, 8, 0, kPlain), "LOP3.LUT P1, RZ, R8, UR0, RZ, 0xc0, !PT"},
       {ActiveLanes(0, kPlain), "VOTEU.ANY UR0, UPT, PT"},
+      {VoteUniformAny(g, 5, 1, true, kPlain), "VOTEU.ANY UP5, !P1"},
       {Imad(0, 5, 4, 2, kPlain), "IMAD R0, R5, R4, R2"},
       {ImadImmediate(4, 0, 0x4000, 2, kPlain), "IMAD R4, R0, 0x4000, R2"},
       {AddImmediate(g, 11, 7, 0xfffffff9, kPlain), "IADD3 R11, R7, -0x7, RZ", "VIADD R11, R7, 0xfffffff9", "IADD3 R11, PT, PT, R7, -0x7, RZ"},

@@ -34,4 +34,23 @@ int64_t RelativeTarget(const Instruction& instruction, uint64_t pc, Generation g
   return next + distance * 4;
 }
 
+Instruction WithRelativeTarget(const Instruction& instruction, uint64_t pc, int64_t target,
+                               Generation generation) {
+  const int64_t distance = target - static_cast<int64_t>(pc) - int64_t{kInstructionBytes};
+  const auto bytes = static_cast<uint64_t>(distance);
+  if (instruction.base_opcode() == 0x145) {
+    return Instruction{(instruction.low & 0xffffffff) | bytes << 32, instruction.high};
+  }
+  constexpr uint64_t kHighPart = 0x3ffff;
+  if (generation == Generation::kAmpere) {
+    return Instruction{(instruction.low & 0xffffffff) | bytes << 32,
+                       (instruction.high & ~kHighPart) | ((bytes >> 32) & kHighPart)};
+  }
+  constexpr uint64_t kLowPart = uint64_t{0xff} << 16 | uint64_t{0x3fffffff} << 34;
+  const auto quarter = static_cast<uint64_t>(distance >> 2);
+  return Instruction{
+      (instruction.low & ~kLowPart) | (quarter & 0xff) << 16 | ((quarter >> 8) & 0x3fffffff) << 34,
+      (instruction.high & ~kHighPart) | ((quarter >> 38) & kHighPart)};
+}
+
 }  // namespace iket::sass

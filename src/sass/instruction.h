@@ -86,6 +86,10 @@ inline constexpr uint32_t kOpExit = 0x94d;
 inline constexpr uint32_t kOpBra = 0x947;
 inline constexpr uint32_t kOpNop = 0x918;
 inline constexpr uint32_t kOpPmTrig = 0x801;
+inline constexpr uint32_t kOpBssy = 0x945;
+inline constexpr uint32_t kOpBsync = 0x941;
+inline constexpr uint32_t kOpEndCollective = 0x91b;
+inline constexpr uint32_t kOpSetMaxReg = 0x9c8;  // USETMAXREG, count at bit 32
 inline constexpr uint32_t kOpElect = 0x82f;
 inline constexpr uint32_t kOpStsUniform = 0x988;  // STS [UR+off], R
 inline constexpr uint32_t kOpSts = 0x388;         // STS [R+off], R
@@ -93,6 +97,13 @@ inline constexpr uint32_t kOpS2r = 0x919;
 inline constexpr uint32_t kOpS2ur = 0x9c3;
 inline constexpr uint32_t kOpLdc = 0xb82;
 inline constexpr uint32_t kOpCs2r = 0x805;
+
+// WARPSYNC.COLLECTIVE: what follows, until ENDCOLLECTIVE, runs for all lanes of a mask at once, and
+// goes on at a target that this states. (Another WARPSYNC states none.)
+inline bool BeginsCollective(const Instruction& instruction) {
+  return instruction.base_opcode() == 0x148 &&
+         (instruction.Bits(16, 8) != 0 || instruction.Bits(34, 30) != 0);
+}
 
 // True if the instruction can send the warp, or some lanes, elsewhere, or ends its path: branches,
 // calls, returns, exits, reconvergence (BSYNC, WARPSYNC, BREAK), traps. What follows it, and what
@@ -120,6 +131,9 @@ inline bool HasRelativeTarget(const Instruction& instruction) {
   }
 }
 int64_t RelativeTarget(const Instruction& instruction, uint64_t pc, Generation generation);
+// The same instruction at byte `pc` with byte `target` as its target.
+Instruction WithRelativeTarget(const Instruction& instruction, uint64_t pc, int64_t target,
+                               Generation generation);
 
 // Special registers, by their number in S2R, S2UR and CS2R.
 enum class SpecialRegister : uint8_t {

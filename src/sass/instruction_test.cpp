@@ -66,6 +66,35 @@ TEST(Instruction, BranchTargetsOfOtherGenerations) {
   EXPECT_EQ(RelativeTarget(uniform, 0x100, Generation::kBlackwell), 0x100 + 16 + 4 * 0xfc);
 }
 
+// Nothing but the target changes, and the words of ptxas come out again.
+TEST(Instruction, BranchesGetNewTargets) {
+  constexpr Instruction kBssy{0x000000b000007945, 0x000fe20003800000};
+  constexpr Instruction kCall{0x0000000000ac7944, 0x000fea0003c00000};
+  constexpr Instruction kUniform{0x0000000100fc7547, 0x000fea000b800000};
+  constexpr Instruction kSelf{0xfffffff000007947, 0x000fc0000383ffff};
+  const auto same = [](const Instruction& i, uint64_t pc, Generation generation) {
+    const int64_t target = RelativeTarget(i, pc, generation);
+    EXPECT_EQ(WithRelativeTarget(i, pc, target, generation), i);
+    for (const int64_t other : {0l, 0x40l, 0x123450l}) {
+      const Instruction moved = WithRelativeTarget(i, pc + 0x800, other, generation);
+      EXPECT_EQ(RelativeTarget(moved, pc + 0x800, generation), other);
+      EXPECT_EQ(WithRelativeTarget(moved, pc, target, generation), i);
+    }
+  };
+  same(kBssy, 0x640, Generation::kHopper);
+  same(kCall, 0x110, Generation::kHopper);
+  same(kUniform, 0x100, Generation::kBlackwell);
+  same(kSelf, 0xc0, Generation::kAmpere);
+  same(Bra(Generation::kHopper, 0x2000, 0x10, {.stall = 5}).WithGuard(3), 0x2000,
+       Generation::kHopper);
+}
+
+TEST(Instruction, WhatIsCollective) {
+  EXPECT_TRUE(BeginsCollective({0x00000000020c7348, 0x000fea0003c00000}));
+  EXPECT_FALSE(BeginsCollective({0x0000000009007348, 0x000fea0003800000}));  // WARPSYNC R9
+  EXPECT_FALSE(BeginsCollective({0x0000000000007948, 0x000fea0003800000}));  // WARPSYNC.ALL
+}
+
 TEST(Instruction, WhatEndsABlock) {
   EXPECT_TRUE(EndsBasicBlock(Bra(Generation::kHopper, 0, 16, {})));
   EXPECT_TRUE(EndsBasicBlock({0x000000000000794d, 0x000fea0003800000}));  // EXIT

@@ -97,6 +97,16 @@ std::optional<uint32_t> MovedConstant(const Instruction& instruction) {
 
 namespace {
 
+// What has uniform operands alone, or none: UTMALDG, UTMASTG, UTMACMDFLUSH, UTMACCTL, WARPGROUP.
+bool HasNoRegisters(uint32_t base) {
+  return base == 0x1b4 || base == 0x1b5 || base == 0x1b7 || base == 0x1b9 || base == 0x1c5;
+}
+
+// A general register among the operands of a row that it reads.
+bool HasSources(std::string_view operands) {
+  return operands.find_first_of("abcnNwvgm") != std::string_view::npos;
+}
+
 // Of arithmetic: products of 64 bits, doubles and conversions have pairs.
 bool HasPairs(uint32_t base) {
   return base == 0x025 || (base >= 0x027 && base <= 0x02b) || base >= 0x100;
@@ -119,6 +129,17 @@ bool MayWriteRegister(const Instruction& instruction, uint32_t index) {
   return first != kRegisterZero && first <= index && index < first + count;
 }
 
+bool MayWritePredicate(const Instruction& instruction, uint32_t index) {
+  const OpcodeRow* const row = FindOpcode(instruction);
+  if (row == nullptr) return !HasNoRegisters(instruction.base_opcode());
+  const std::string_view operands(row->operands);
+  if (operands.starts_with("Rai")) return true;  // R2P
+  const auto writes = [&](char letter, uint32_t at) {
+    return operands.find(letter) != std::string_view::npos && instruction.Bits(at, 3) == index;
+  };
+  return writes('p', 81) || writes('q', 84);
+}
+
 bool MayReadRegister(const Instruction& instruction, uint32_t index) {
   const OpcodeRow* const row = FindOpcode(instruction);
   const auto names = [&](uint32_t at, uint32_t most) {
@@ -129,9 +150,7 @@ bool MayReadRegister(const Instruction& instruction, uint32_t index) {
   if (IsUniformBase(base)) return false;
   constexpr uint32_t kWide = 8;  // of one operand, as far as rows are known
   if (row == nullptr || !row->any_form) {
-    const bool has_none =
-        row != nullptr &&
-        std::string_view(row->operands).find_first_of("abcnNwvgm") == std::string_view::npos;
+    const bool has_none = row != nullptr && !HasSources(row->operands);
     return !has_none && (names(24, kWide) || names(32, kWide) || names(64, kWide));
   }
   // Arithmetic. What stands at 32 says the form.
@@ -146,6 +165,63 @@ bool MayReadRegister(const Instruction& instruction, uint32_t index) {
   const bool has_third = operands.find_first_of("BCcZ:") != std::string_view::npos;
   return names(24, most) || (instruction.Bits(9, 3) == kRegisterForm && names(32, most)) ||
          (has_third && names(64, most_of_third));
+}
+
+namespace {
+
+// Matrix instructions of a warp group: a result and a sum of up to 128 registers, a factor of few.
+bool IsGroupMatrix(uint32_t base) { return base >= 0x1f0 && base <= 0x1f3; }
+
+}  // namespace
+
+RegisterSet NamedRegisters(const Instruction& instruction) {
+  constexpr uint32_t kGroupResult = 128, kGroupFactor = 8;
+  RegisterSet named;
+  const uint32_t base = instruction.base_opcode();
+  const OpcodeRow* const row = FindOpcode(instruction);
+  if (row == nullptr) {
+    if (IsGroupMatrix(base)) {
+      Add(named, instruction.Bits(16, 8), kGroupResult);
+      Add(named, instruction.Bits(24, 8), kGroupFactor);
+      Add(named, instruction.Bits(64, 8), kGroupResult);
+    } else if (!HasNoRegisters(base)) {
+      named.set();
+    }
+    return named;
+  }
+  const std::string_view operands(row->operands);
+  if (IsMemory(instruction, Generation::kHopper) && !operands.starts_with('c')) {
+    // Results, addresses and data take four at most; what is uniform stands in the last place.
+    constexpr uint32_t kMost = 4;
+    const bool stores = operands.find('b') != std::string_view::npos;
+    const bool is_uniform = instruction.is_uniform_form();
+    if (operands.find('d') != std::string_view::npos) Add(named, instruction.Bits(16, 8), kMost);
+    Add(named, instruction.Bits(24, 8), kMost);
+    if (stores || !is_uniform) Add(named, instruction.Bits(32, 8), kMost);
+    if (!is_uniform) Add(named, instruction.Bits(64, 8), kMost);
+    return named;
+  }
+  if (IsUniformBase(base)) return named;
+  // As MayReadRegister and MayWriteRegister have it, for all registers at once.
+  constexpr uint32_t kWidest = 8;
+  const uint32_t most = !row->any_form ? kWidest : HasPairs(base) ? 2 : 1;
+  if (operands.starts_with('c')) named.set();
+  if (operands.find('d') != std::string_view::npos) Add(named, instruction.Bits(16, 8), most);
+  if (!row->any_form && !HasSources(operands)) return named;
+  Add(named, instruction.Bits(24, 8), most);
+  if (!row->any_form || instruction.Bits(9, 3) == 1) Add(named, instruction.Bits(32, 8), most);
+  Add(named, instruction.Bits(64, 8), row->any_form ? 2 : kWidest);
+  return named;
+}
+
+uint8_t NamedPredicates(const Instruction& instruction) {
+  uint32_t named = 0;
+  // The guard, results, sources, and where PLOP3 and the like have more.
+  for (const uint32_t at : {12u, 68u, 77u, 81u, 84u, 87u}) named |= 1u << instruction.Bits(at, 3);
+  const uint32_t base = instruction.base_opcode();
+  constexpr uint32_t kP2r = 0x003, kR2p = 0x004;  // all at once
+  if (base == kP2r || base == kR2p || base == (kP2r | 0x80) || base == (kR2p | 0x80)) named = 0x7f;
+  return static_cast<uint8_t>(named & 0x7f);
 }
 
 bool IsIsetp(const Instruction& instruction) { return instruction.base_opcode() == 0x00c; }

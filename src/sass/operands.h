@@ -27,6 +27,8 @@ bool MayWriteRegister(const Instruction& instruction, uint32_t index);
 // False if the instruction is known not to read general register `index`. Matrix instructions,
 // which are no arithmetic in this sense, read up to eight registers an operand.
 bool MayReadRegister(const Instruction& instruction, uint32_t index);
+// False if the instruction is known not to write predicate `index`, P0..P6.
+bool MayWritePredicate(const Instruction& instruction, uint32_t index);
 // ISETP in any form, and the first predicate that it writes.
 bool IsIsetp(const Instruction& instruction);
 uint32_t IsetpPredicate(const Instruction& instruction);
@@ -35,6 +37,13 @@ uint32_t IsetpPredicate(const Instruction& instruction);
 bool IsSimpleIsetp(const Instruction& instruction, Generation generation);
 
 using RegisterSet = std::bitset<256>;
+
+// Every general register that the instruction may read or write, at any time: no other is touched.
+// All of them where it is not known.
+RegisterSet NamedRegisters(const Instruction& instruction);
+// A bit for each of P0..P6 and UP0..UP6 (one numbering, both files) that the instruction may name
+// anywhere, as guard, source or result. Errs by what other fields hold by chance.
+uint8_t NamedPredicates(const Instruction& instruction);
 
 // The general registers that the instruction may still be reading after the next ones have issued,
 // with no scoreboard to tell when it is done: sources of memory instructions without a read

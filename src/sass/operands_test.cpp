@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string_view>
 
 #include "sass/decode.h"
@@ -60,6 +61,57 @@ TEST(Readers, AnyPlaceThatHasTheRegister) {
   // UISETP.NE.U32.AND UP0, UPT, URZ, UR4, UPT: no general register.
   EXPECT_FALSE(MayReadRegister({0x000000043f00728c, 0x000fe2000bf05070}, 4));
   EXPECT_TRUE(MayReadRegister({0x0000000800077202, 0x000fe20000000f00}, 8));
+}
+
+// Of every opcode that is known, whatever its operands are.
+TEST(NamedRegisters, HoldsAllThatMayBeReadOrWritten) {
+  std::mt19937_64 random(3);
+  for (const OpcodeRow& row : OpcodeTable()) {
+    for (int round = 0; round < 40; ++round) {
+      uint64_t low = (random() & ~uint64_t{0xfff}) | row.opcode;
+      if (row.any_form) low |= (1 + random() % 7) << 9;
+      const Instruction instruction{low, random()};
+      const RegisterSet named = NamedRegisters(instruction);
+      for (uint32_t r = 0; r < kRegisterZero; ++r) {
+        if (named[r]) continue;
+        // Where a uniform register takes part it is in the last place of a memory instruction.
+        const bool is_memory = instruction.base_opcode() >= 0x160 && !row.any_form;
+        if (is_memory && instruction.is_uniform_form()) continue;
+        if (is_memory) {
+          EXPECT_FALSE(MayReadRegister(instruction, r) && instruction.Bits(24, 8) <= r &&
+                       r < instruction.Bits(24, 8) + 4)
+              << row.mnemonic;
+          continue;
+        }
+        ASSERT_FALSE(MayReadRegister(instruction, r)) << row.mnemonic << " R" << r;
+        ASSERT_FALSE(MayWriteRegister(instruction, r)) << row.mnemonic << " R" << r;
+      }
+    }
+  }
+}
+
+TEST(NamedRegisters, OfMemoryAndMatrices) {
+  // STS [UR5+0x3f0], R2: the uniform register is no general one.
+  const Instruction store{0x0003f002ff007988, 0x0001e20008000805};
+  EXPECT_TRUE(NamedRegisters(store)[2]);
+  EXPECT_FALSE(NamedRegisters(store)[8]);
+  // HGMMA.64x256x16.F32 R24, gdesc[UR16], R24, UP0.
+  const Instruction matrix{0x03e00000101879f0, 0x000fe20008700818};
+  for (const uint32_t r : {24u, 100u, 151u}) EXPECT_TRUE(NamedRegisters(matrix)[r]);
+  EXPECT_FALSE(NamedRegisters(matrix)[152]);
+  EXPECT_TRUE(NamedRegisters({0x0000000004007bff, 0x000fea0003800000}).all()) << "not known";
+  // UTMALDG.2D [UR20], [UR28].
+  EXPECT_TRUE(NamedRegisters({0x0000001c140075b4, 0x0001e20008008000}).none());
+}
+
+TEST(Predicates, WhoNamesAndWhoWritesThem) {
+  const Instruction elect = Elect(kHopper, 5, {});
+  EXPECT_TRUE(MayWritePredicate(elect, 5));
+  EXPECT_FALSE(MayWritePredicate(elect, 4));
+  EXPECT_FALSE(MayWritePredicate(MovImmediate(3, 1, {}).WithGuard(2), 2));
+  EXPECT_TRUE((NamedPredicates(MovImmediate(3, 1, {}).WithGuard(2)) >> 2) & 1);
+  EXPECT_TRUE((NamedPredicates(elect) >> 5) & 1);
+  EXPECT_EQ(NamedPredicates({0x0000007f04007804, 0x000fe20000000000}), 0x7f) << "R2P";
 }
 
 TEST(Constants, AreWhatMovesOfThemWrite) {

@@ -44,6 +44,13 @@ Result<void> DecodeLine(std::string_view line, Selection& selection) {
     selection.events = value;
     return {};
   }
+  if (wish == "pmevent") {
+    const auto mask = ParseTrigger(Next(value, ' '));
+    if (!mask) return tl::unexpected(mask.error());
+    if (value.empty()) return Fail(ErrorKind::kUsage, "a name is missing");
+    selection.triggers.insert_or_assign(*mask, std::string(value));
+    return {};
+  }
   if (wish == "cluster") return keep(ParseCluster(value), selection.ctas.cluster);
   if (wish == "cta-sample") return keep(ParseSample(value), selection.ctas.sample);
   if (wish == "sm") return keep(ParseSms(value), selection.ctas.sms);
@@ -102,6 +109,16 @@ Result<uint32_t> ParseSample(std::string_view text) {
   return *number;
 }
 
+Result<uint32_t> ParseTrigger(std::string_view text) {
+  constexpr uint32_t kMost = 4095, kPop = 31;
+  const auto number = Number<uint32_t>(text);
+  if (!number || *number == 0 || *number > kMost || *number == kPop) {
+    return Fail(ErrorKind::kUsage, "'{}' is not a number from 1 to {}, and not {}", text, kMost,
+                kPop);
+  }
+  return *number;
+}
+
 Result<std::vector<ring::SmRange>> ParseSms(std::string_view text) {
   std::vector<ring::SmRange> sms;
   std::string_view rest = text;
@@ -146,6 +163,9 @@ std::string Encode(const Selection& selection) {
   if (!selection.kernels.empty()) line("kernel", selection.kernels);
   if (!selection.warps.empty()) line("warps", selection.warps);
   if (!selection.events.empty()) line("events", selection.events);
+  for (const auto& [mask, name] : selection.triggers) {
+    line("pmevent", fmt::format("{} {}", mask, name));
+  }
   if (selection.ctas.cluster) line("cluster", Text(*selection.ctas.cluster));
   if (selection.ctas.sample != 1) line("cta-sample", selection.ctas.sample);
   if (!selection.ctas.sms.empty()) {

@@ -7,6 +7,8 @@
 //   kernel REGEX        kernels in whose name, mangled or not, this extended expression is found
 //   warps REGEX         begins and ends of warps of such kernels, though they have no marks
 //   events REGEX        events in whose name this is found
+//   pmevent N NAME      PMTRIG instructions of mask N are a mark of this name, in code that declares
+//                       no marks
 //   cluster X,Y,Z       the cluster at this place of the grid (without clusters: the CTA)
 //   cta-sample N        CTAs whose linear number is a multiple of N
 //   sm 0-3,7            CTAs on these SMs
@@ -18,6 +20,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,6 +50,7 @@ struct Selection {
   std::string kernels{};  // empty: all
   std::string warps{};    // empty: none
   std::string events{};   // empty: all
+  std::map<uint32_t, std::string> triggers{};  // names of bare PMTRIG instructions, by mask
   ring::CtaFilter ctas{};
   std::vector<ClusterRule> rules{};
   uint64_t first_launch = 0;
@@ -69,6 +73,8 @@ Result<Selection> DecodeSelection(std::string_view untrusted);
 Result<std::array<uint32_t, 3>> ParseCluster(std::string_view text);  // "X,Y,Z", "X,Y" or "X"
 Result<uint32_t> ParseSample(std::string_view text);
 Result<std::vector<ring::SmRange>> ParseSms(std::string_view text);
+// "N" of a PMTRIG: 1 to 4095, and not the end of a range.
+Result<uint32_t> ParseTrigger(std::string_view text);
 // "A:B", "A:" or ":B"; "A" is launch A alone.
 Result<std::pair<uint64_t, uint64_t>> ParseLaunches(std::string_view text);
 

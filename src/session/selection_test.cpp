@@ -21,6 +21,7 @@ TEST(Selection, TextThereAndBack) {
   const Selection selection{.kernels = "^gemm.*<(half|float)>",
                             .warps = "flash|attention",
                             .events = "^mma( |$)",
+                            .triggers = {{3, "tile done"}, {4095, "x"}},
                             .ctas = {.cluster = {{1, 2, 3}}, .sample = 7, .sms = {{0, 3}, {9, 9}}},
                             .rules = {{.part = "attention fwd", .cluster = {{4, 0, 0}}},
                                       {.part = "norm", .cluster = std::nullopt}},
@@ -39,7 +40,8 @@ TEST(Selection, WhatIsWrongIsNamed) {
        {"cluster 1,", "cluster 1,2,3,4", "cluster x",     "cluster -1",   "cta-sample 0",
         "cta-sample", "sm 3-1",          "sm 1-",         "sm 1,",        "sm 1,,2",
         "sm ",        "launch 3:3",      "launch :",      "launch",       "launch 5:2",
-        "launch a:b", "window",          "window always", "rule 1,2,x a", "kernels a"}) {
+        "launch a:b", "window",          "window always", "rule 1,2,x a", "kernels a",
+        "pmevent 3",  "pmevent x y",     "pmevent 0 a",   "pmevent 31 a", "pmevent 4096 a"}) {
     const auto selection = DecodeSelection(text);
     ASSERT_FALSE(selection) << text;
     EXPECT_NE(selection.error().message.find(std::string("IKET_SELECTION '") + text + "'"),

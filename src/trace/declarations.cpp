@@ -32,6 +32,8 @@ EventKind KindOf(capture::EventKind kind) {
       return EventKind::kFlowIn;
     case capture::EventKind::kSync:
       return EventKind::kSync;
+    case capture::EventKind::kTokenEither:
+      return EventKind::kTokenEither;
   }
   return EventKind::kUnknown;  // a kind of a later version
 }

@@ -42,12 +42,13 @@ enum class EventKind : uint8_t {
   kFlowOut,     // a point from which something goes on, by name and payload
   kFlowIn,      // a point at which it has come
   kSync,        // a point at which the warp read both clocks
+  kTokenEither,  // opens a range beside the others, or closes the one of its name that is open
   kUnknown,     // no declaration has this id; the event's payload is the id
 };
 
 constexpr bool Opens(EventKind kind) {
   return kind == EventKind::kPush || kind == EventKind::kRangeBegin ||
-         kind == EventKind::kTokenBegin;
+         kind == EventKind::kTokenBegin || kind == EventKind::kTokenEither;
 }
 constexpr bool Closes(EventKind kind) {
   return kind == EventKind::kPop || kind == EventKind::kRangeEnd || kind == EventKind::kTokenEnd;

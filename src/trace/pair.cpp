@@ -177,6 +177,9 @@ class Pairing {
         case EventKind::kTokenEnd:
           CloseToken(event, meaning);
           break;
+        case EventKind::kTokenEither:
+          PairEither(warp, event, meaning.token);
+          break;
       }
     }
     model_.counters.unclosed_ranges += OpenNow();
@@ -295,6 +298,25 @@ class Pairing {
     } else if (token != 0) {  // else a sentinel's
       model_.unmatched_ends.push_back(event);
       ++(lossy_ ? model_.counters.unmatched_ends_lossy : model_.counters.unmatched_ends);
+    }
+  }
+
+  // One of two: the first of a warp opens. Once records are lost nobody knows which is next.
+  void PairEither(uint32_t warp, uint32_t event, uint32_t key) {
+    constexpr uint32_t kAny = 0;
+    if (lossy_) {
+      model_.unmatched_ends.push_back(event);
+      ++model_.counters.unmatched_ends_lossy;
+      return;
+    }
+    if (const OpenTokens::Closed closed = tokens_.Close(key, kAny); closed.range != kNoRow) {
+      model_.ranges.end_cycles[closed.range] = model_.events.cycles[event];
+      model_.ranges.end_event[closed.range] = event;
+    } else if (tokens_.open() == OpenTokens::kMost) {
+      ++model_.counters.depth_overflows;
+    } else {
+      const uint16_t depth = tokens_.TakeDepth(key);
+      tokens_.Open(key, kAny, AddRange(warp, event, depth, kRangeToken), depth);
     }
   }
 

@@ -11,6 +11,9 @@
 // of a token that is kept after its end, are counted (Counters::tokens_again). The end of a
 // sentinel, a token of no range, is no fault.
 //
+// A token of another tool (kTokenEither) has one event for both ends: they take turns. Once records
+// of a warp are lost, which is which is not known: all of them are unmatched then.
+//
 // Lanes that leave a scope at different times each end its range: as long as no other is opened the
 // last end counts (Counters::closed_again).
 //

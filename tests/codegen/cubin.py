@@ -2,10 +2,12 @@
 import struct
 
 EIATTR_REGCOUNT = 0x2F
+STT_OBJECT, STT_CUDA_OBJECT = 1, 13
+SHT_NOBITS = 8
 
 
 class Cubin:
-    """Sections by name, code by kernel, register counts by kernel, and our declarations."""
+    """Sections by name, code by kernel, register counts by kernel, data by symbol, and our declarations."""
 
     def __init__(self, data):
         assert data[:4] == b"\x7fELF"
@@ -36,8 +38,11 @@ class Cubin:
                     symbol, registers = struct.unpack_from("<II", info, at)
                     self.registers[text(strings, rows[symbol][0])] = registers
                 at += value
+        self.objects = {text(strings, name): bytes(body(section)[value:value + length])
+                        for name, info, _, section, value, length in rows
+                        if info & 15 in (STT_OBJECT, STT_CUDA_OBJECT) and section < count and headers[section][1] != SHT_NOBITS}
         self.declarations = set()
         for name, _, _, section, value, length in rows:
             if "iket_decl" in text(strings, name):
-                assert section < count and headers[section][1] != 8, "a declaration without bytes"  # SHT_NOBITS
+                assert section < count and headers[section][1] != SHT_NOBITS, "a declaration without bytes"
                 self.declarations.add(bytes(body(section)[value:value + length]))

@@ -3,7 +3,8 @@
 // The form of a corpus kernel: thread i of n reads in[4 * i .. 4 * i + 3] and writes `words` words
 // (corpus.txt) from out[words * i] on. What it computes does not matter as long as each step's
 // result reaches the output; it must not depend on which warp comes first. With IKET_ENABLE each
-// warp marks once, with its first thread's number.
+// warp marks once, with its first thread's number; with CORPUS_FOREIGN it does so as NVIDIA's IKET
+// would (docs/design/compat.md), by ExtendedNativeDump.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -12,14 +13,38 @@
 #include <cstdint>
 #include <iket/iket.cuh>
 
+#ifdef CORPUS_FOREIGN
+struct ForeignEvent {
+  uint32_t size, id, method, payload, position, range, length;
+  char name[32];
+};
+static_assert(sizeof(ForeignEvent) == 60);
+// An id a line, of those that extended events may have.
+#define CORPUS_DECLARE(name)                                                                     \
+  extern "C" __device__ __attribute__((used)) ForeignEvent __iket_evt_decl_##name##_attrs = {    \
+      60, 64 + __LINE__, 5, 6, 0, 0, sizeof(#name) - 1, #name};
+#define CORPUS_MARK(name, i)                                                                     \
+  asm volatile(                                                                                  \
+      "{.reg .b32 r, t, m; .reg .pred p; activemask.b32 m; elect.sync _|p, m; "                  \
+      "mov.b32 r, %%cluster_ctarank; mov.u32 t, %%globaltimer_lo; "                              \
+      "mad.lo.u32 r, r, 0x1000000, 0x3f0; @p st.weak.shared.v2.u32 [r], {t, %0}; "               \
+      "@p st.weak.shared.b32 [r+8], %1; pmevent.mask %0;}" ::"n"(64 + __LINE__),                 \
+      "r"(i)                                                                                     \
+      : "memory")
+#else
+#define CORPUS_DECLARE(name)
+#define CORPUS_MARK(name, i) IKET_MARK(#name, i)
+#endif
+
 // Opens a kernel: i is the thread, a, b, c, d are its four input words, o its output.
 #define CORPUS_KERNEL(name, words)                                                         \
+  CORPUS_DECLARE(name)                                                                     \
   extern "C" __global__ void name(const uint32_t* in, uint32_t* out, uint32_t n) {         \
     const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;                              \
     if (i >= n) return;                                                                    \
     const uint32_t a = in[4 * i], b = in[4 * i + 1], c = in[4 * i + 2], d = in[4 * i + 3]; \
     uint32_t* const o = out + (words) * i;                                                 \
-    IKET_MARK(#name, i);                                                                   \
+    CORPUS_MARK(name, i);                                                                  \
     (void)a, (void)b, (void)c, (void)d;
 
 // Closes it.

@@ -1,0 +1,275 @@
+#include "patch/foreign_code.h"
+
+#include <algorithm>
+
+#include "patch/spare_registers.h"
+#include "patch/trampoline.h"
+#include "sass/encode.h"
+
+namespace iket::patch {
+namespace {
+
+using sass::Control;
+using sass::Instruction;
+using sass::Width;
+
+constexpr uint8_t kRZ = sass::kRegisterZero;
+// Where in a record the words stand that are stored by themselves.
+constexpr int32_t kIdOffset = 4, kPayloadOffset = 8;
+constexpr uint8_t kBranchCycles = 5;
+// From an ALU instruction to a store that reads its result.
+constexpr uint8_t kResultToStore = 5;
+// From a vote to what its predicate guards.
+constexpr uint8_t kVoteToGuard = 13;
+// From taking a scoreboard until it may be waited for.
+constexpr uint8_t kBarrierTaken = 2;
+
+uint8_t Bit(uint8_t barrier) { return static_cast<uint8_t>(1u << barrier); }
+
+Instruction Under(const Guard& guard, const Instruction& instruction) {
+  return guard.negated ? instruction.WithNegatedGuard(guard.predicate)
+                       : instruction.WithGuard(guard.predicate);
+}
+
+class Coder {
+ public:
+  Coder(const CodeSection& section, const ring::Layout& layout)
+      : section_(section), layout_(layout) {
+    for (const ForeignSite& site : section.foreign_sites) {
+      if (!site.left_out) begins_.insert(site.first());
+    }
+  }
+
+  Replacements Run() {
+    for (const ForeignSite& site : section_.foreign_sites) {
+      if (site.left_out) continue;
+      if (site.clock == ForeignSite::kNone) {
+        CodeTrigger(site);
+      } else if (site.pair) {
+        CodeWithPair(site);
+      } else {
+        CodeWithout(site);
+      }
+    }
+    return std::move(code_);
+  }
+
+ private:
+  Control ControlOf(uint32_t index) const { return section_.code[index].control(); }
+
+  // Cycles from instruction `first` until one that `reads`, as far as `enough`; a branch may lead to
+  // one.
+  template <typename Reads>
+  uint32_t StallUntil(uint32_t first, uint32_t enough, const Reads& reads) const {
+    uint32_t cycles = 0;
+    for (uint32_t i = first; i < section_.code.size() && cycles < enough; ++i) {
+      if (reads(i)) return cycles;
+      if (sass::EndsBasicBlock(section_.code[i])) return cycles + kBranchCycles;
+      cycles += ControlOf(i).stall;
+    }
+    return cycles;
+  }
+
+  // The record's address, `later` cycles before the store that needs it.
+  Instruction Address(uint32_t later) const {
+    const uint32_t stall = later < kUniformToAddress ? kUniformToAddress - later : 1;
+    return RingSlot(layout_, {.stall = static_cast<uint8_t>(stall)});
+  }
+
+  // What comes before the clock is read: the address, and the lane whose payload counts.
+  std::vector<Instruction> Begin(const ForeignSite& site) const {
+    const uint32_t later =
+        StallUntil(site.clock, kVoteToGuard,
+                   [&site](uint32_t i) { return i == site.store || i == site.payload; });
+    const Instruction address = Address(later);
+    if (!Elects(site)) return {address};
+    const uint32_t behind = address.control().stall + later;
+    const uint32_t stall = behind < kVoteToGuard ? kVoteToGuard - behind : 1;
+    return {sass::Elect(section_.generation, *site.predicate,
+                        {.stall = static_cast<uint8_t>(stall)}),
+            address};
+  }
+
+  // TileLang lets every lane store its payload. The first is to count, as it does of others.
+  bool Elects(const ForeignSite& site) const {
+    return site.payload != ForeignSite::kNone && site.guard.always() && site.predicate &&
+           section_.generation != sass::Generation::kAmpere;
+  }
+
+  // Every store has a scoreboard: what reads registers that an exit stub takes is waited for.
+  Instruction Store(const ForeignSite& site, Width width, int32_t offset, uint8_t data,
+                    Control control) const {
+    if (control.read_barrier == sass::kNoBarrier) control.read_barrier = site.barrier;
+    const Guard guard = Elects(site) ? Guard{.predicate = *site.predicate} : site.guard;
+    return Under(guard, sass::StgEvictFirst(width, kRZ, 0, offset, data, control));
+  }
+  Instruction StorePayload(const ForeignSite& site, const Control& control) const {
+    return Store(site, site.payload_bytes == 8 ? Width::k64 : Width::k32, kPayloadOffset,
+                 site.payload_register, control);
+  }
+
+  Instruction Clock(uint8_t rd, Control control, uint8_t wait) const {
+    control.wait |= wait;
+    return sass::Cs2r32(rd, sass::SpecialRegister::kClockLow, control);
+  }
+
+  void CodeWithPair(const ForeignSite& site) {
+    const uint8_t pair = *site.pair;
+    const auto id = static_cast<uint8_t>(pair + 1);
+    auto& begin = code_[site.clock];
+    begin = Begin(site);
+    begin.push_back(Clock(pair, ControlOf(site.clock), Bit(site.barrier)));
+    if (site.join != ForeignSite::kNone) {
+      code_[site.join] = {sass::MovImmediate(id, site.event, ControlOf(site.join))};
+    } else {
+      begin.push_back(sass::MovImmediate(id, site.event, {.stall = kResultToStore}));
+    }
+    Control control = ControlOf(site.store);
+    const Control compiled = control;
+    control.read_barrier = site.barrier;
+    code_[site.store] = {Store(site, Width::k64, 0, pair, control)};
+    FinishStores(site, compiled);
+    Advance(site);
+  }
+
+  // Through the site's own register, one word after the other.
+  void CodeWithout(const ForeignSite& site) {
+    const Instruction& old = section_.code[site.store];
+    const auto word = static_cast<uint8_t>(old.Bits(32, 8));
+    const auto timer = static_cast<uint8_t>(section_.code[site.clock].Bits(16, 8));
+    auto& begin = code_[site.clock];
+    begin = Begin(site);
+    begin.push_back(Clock(timer, ControlOf(site.clock), 0));
+    if (site.join != ForeignSite::kNone) {
+      const Control control = ControlOf(site.join);
+      code_[site.join] = {timer == word ? sass::Nop(control)
+                                        : sass::OrImmediate(word, timer, 0, control)};
+    }
+    const Control compiled = old.control();
+    Control first = compiled;
+    first.read_barrier = site.barrier;
+    first.stall = std::max(first.stall, kBarrierTaken);
+    Control second = compiled;
+    second.wait = 0;
+    code_[site.store] = {
+        Store(site, Width::k32, 0, word, first),
+        sass::MovImmediate(word, site.event,
+                           {.stall = kResultToStore, .wait = Bit(site.barrier)}),
+        Store(site, Width::k32, kIdOffset, word, second),
+    };
+    FinishStores(site, second);
+    Advance(site);
+  }
+
+  // The payload, from wherever it was stored.
+  void FinishStores(const ForeignSite& site, Control with_stamp) {
+    if (site.payload == ForeignSite::kNone) return;
+    if (site.payload == site.store) {
+      with_stamp.wait = 0;
+      code_[site.store].push_back(StorePayload(site, with_stamp));
+    } else {
+      code_[site.payload] = {StorePayload(site, ControlOf(site.payload))};
+    }
+  }
+
+  // A bare PMTRIG: all of it in one place.
+  void CodeTrigger(const ForeignSite& site) {
+    const uint8_t pair = *site.pair;
+    Control clock{.stall = 1, .wait = ControlOf(site.trigger).wait};
+    code_[site.trigger] = {
+        Address(kUniformToAddress),
+        Clock(pair, clock, Bit(site.barrier)),
+        sass::MovImmediate(static_cast<uint8_t>(pair + 1), site.event,
+                           {.stall = kUniformToAddress - 2}),
+        Store(site, Width::k64, 0, pair, {.stall = kBarrierTaken}),
+    };
+    Advance(site);
+  }
+
+  // The cursor moves on if anybody stored.
+  void Advance(const ForeignSite& site) {
+    Control control = ControlOf(site.trigger);
+    if (site.clock == ForeignSite::kNone) control.wait = 0;
+    const uint32_t later = StallUntil(site.trigger + 1, kUniformToUniform,
+                                      [this](uint32_t i) { return begins_.contains(i); });
+    if (control.stall + later < kUniformToUniform) {
+      control.stall = static_cast<uint8_t>(kUniformToUniform - later);
+    }
+    auto& code = code_[site.trigger];
+    Instruction advance = AdvanceSlot(section_.generation, ring::kRecordBytes, control);
+    if (!site.somebody_stores) {
+      code.push_back(sass::VoteUniformAny(section_.generation, *site.predicate,
+                                          site.guard.predicate, site.guard.negated,
+                                          {.stall = kVoteToGuard}));
+      advance = advance.WithGuard(*site.predicate);
+    }
+    code.push_back(advance);
+  }
+
+  const CodeSection& section_;
+  const ring::Layout& layout_;
+  std::set<uint32_t> begins_;  // of sites: the address is made before these
+  Replacements code_;
+};
+
+}  // namespace
+
+std::vector<SiteProblem> ChooseRecorders(CodeSection& section, uint32_t registers) {
+  std::vector<SiteProblem> problems;
+  if (section.foreign_sites.empty()) return problems;
+  std::vector<uint64_t> entries;
+  for (const cubin::Function& function : section.functions) entries.push_back(function.offset);
+  SpareRegisters spare(section.code, entries, registers, section.generation);
+  const std::optional<uint8_t> predicate = spare.Predicate();
+  const std::vector<bool> movable = Movable(section.code);
+  for (ForeignSite& site : section.foreign_sites) {
+    site.barrier = spare.Barrier();
+    // Who calls a function may have any register in use.
+    if (section.is_kernel()) site.pair = spare.PairAt(site.trigger);
+    site.predicate = predicate;
+    const bool is_fixed = [&] {
+      for (const uint32_t i : {site.clock, site.join, site.store, site.payload, site.trigger}) {
+        if (i == ForeignSite::kNone) continue;
+        if (!movable[i] || section.relocated.contains(i) || (section.is_kernel() && i == 0)) {
+          return true;
+        }
+      }
+      return false;
+    }();
+    if (is_fixed) {
+      problems.push_back({site.trigger, "it cannot be moved"});
+    } else if (site.clock == ForeignSite::kNone && !site.pair) {
+      problems.push_back({site.trigger, "no two registers are spare for a bare PMTRIG"});
+    } else if (!site.somebody_stores && !predicate) {
+      problems.push_back({site.trigger, "it is guarded, and no predicate is spare"});
+    }
+  }
+  return problems;
+}
+
+CodeSection WithForeignCode(const CodeSection& section, const ring::Layout& layout) {
+  const Replacements replacements = Coder(section, layout).Run();
+  std::set<uint32_t> fixed = section.relocated;
+  if (section.is_kernel()) fixed.insert(0);
+  RoomyCopy copy = CopyWithRoom(section.code, fixed, replacements, section.generation);
+
+  CodeSection roomy = section;
+  roomy.foreign_sites.clear();
+  roomy.code = std::move(copy.code);
+  // Everything runs in the copy but what may not move.
+  const auto now_at = [&](uint32_t old, uint32_t opcode) {
+    const uint32_t moved = copy.moved[old];
+    return roomy.code[moved].opcode() == opcode ? moved : old;
+  };
+  roomy.exits.clear();
+  for (const uint32_t exit : section.exits) roomy.exits.push_back(now_at(exit, sass::kOpExit));
+  roomy.stores_to_guard.clear();
+  for (const uint32_t store : section.stores_to_guard) {
+    if (replacements.contains(store)) continue;
+    roomy.stores_to_guard.push_back(now_at(store, section.code[store].opcode()));
+  }
+  if (section.code.size() > 1) roomy.second = copy.moved[1];
+  return roomy;
+}
+
+}  // namespace iket::patch
