@@ -37,6 +37,7 @@ done
 export PYTHONPATH=$wheels:$wheels/nvidia_cutlass_dsl/dsl_packages PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 # Nothing may be taken from a run before: whether marks are kept is decided when a kernel is compiled.
 export CUTE_DSL_DISABLE_FILE_CACHING=1
+export PATH=$PATH:/usr/local/cuda/bin  # TileLang calls nvcc, session cuobjdump
 marks_stay=(env CUTE_DSL_COMPILER_OPT=iket)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

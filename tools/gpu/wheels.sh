@@ -22,7 +22,7 @@ left_out=(
   nvidia_cutlass_dsl/cu13/lib/libcuda_dialect_runtime_static.a
   tilelang/3rdparty/tvm/src tilelang/3rdparty/cutlass/tools
   tilelang/src/{ascend,backend,cpu,cuda,layout,metal,op,rocm,runtime,support,transform,webgpu}
-  tvm_ffi/3rdparty tvm_ffi/lib/libtvm_ffi_testing.so
+  tvm_ffi/3rdparty
 )
 
 download() {

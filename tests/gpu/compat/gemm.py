@@ -18,6 +18,7 @@ import torch
 import cutlass
 import cutlass.cute as cute
 import cutlass.torch as cutlass_torch
+import cutlass.utils
 
 SIZE = 4096
 TILE, CLUSTER = (128, 256), (2, 1)
