@@ -210,8 +210,11 @@ Result<int> Profile(const CommonOptions& common, const ProfileOptions& options,
   auto device = ChooseDevice("");
   if (!device) return tl::unexpected(device.error());
   record.device = *device;
-  // As run-iket has it: all events of all launches, and one stream of text.
+  // As run-iket has it: all events of all launches, and one stream of text. Rings that hold what is
+  // written while they are emptied; run-iket's own buffers take gigabytes, too.
   record.stream = true;
+  record.ring_bytes = 256 << 10;
+  record.memory_bytes = uint64_t{4} << 30;
   record.error_to_output = true;
 
   if (!common.context_buffer_size.empty() && !IsSize(common.context_buffer_size)) {
