@@ -14,6 +14,7 @@ IKET, PROGRAM, LIBRARY = (os.environ[name] for name in ("IKET", "IKET_SIM_SELF_P
 BEHIND, OPEN, CPP = (f"{PROGRAM}_{form}" for form in ("behind", "open", "cpp"))
 IMAGE = os.path.join(os.environ["IKET_SIM_APP_IMAGES"], "marked.cubin")
 PLAIN = os.path.join(os.environ["IKET_SIM_APP_IMAGES"], "plain.cubin")
+FOREIGN = os.path.join(os.environ["IKET_FOREIGN_DATA"], "cpp")
 DEVICE = os.environ.get("IKET_TEST_DEVICE", "sim")
 WARPS = 4  # of each launch
 GOOD, INVALID, NOT_SUPPORTED, NOT_INSTRUMENTED, STATE, DUPLICATE, IO, INTERNAL = 0, 1, 2, 4, 8, 9, 13, 14
@@ -57,14 +58,14 @@ class ProfilingSession(unittest.TestCase):
         self.assertEqual(trace["meta"]["version"], 1)
         return trace
 
-    def assert_trace(self, name, launches, marks=WARPS):
-        """The number of launches of a trace, each of all warps with so many marks in all."""
+    def assert_trace(self, name, launches, marks=WARPS, values=(0, 32, 64, 96)):
+        """The number of launches of a trace, each of all warps with so many marks in all, and these payloads."""
         trace = self.trace(name)
         self.assertEqual([len(launch["markers"]) for launch in trace["launches"]], [marks] * launches)
         self.assertEqual([len(launch["warpLifetimes"]) for launch in trace["launches"]], [WARPS] * launches)
-        if marks == WARPS:
+        if marks == WARPS and values is not None:
             for launch in trace["launches"]:
-                self.assertEqual([mark["payloadVal"] for mark in launch["markers"]], [0, 32, 64, 96])
+                self.assertEqual([mark["payloadVal"] for mark in launch["markers"]], list(values))
         return trace
 
     # --- programs ----------------------------------------------------------------------------------
@@ -99,6 +100,16 @@ class ProfilingSession(unittest.TestCase):
                 self.run_words(text, program=program, **variables)
                 self.assert_trace("a.json", 1)
                 os.remove(self.path("a.json"))
+
+    def test_marks_of_another_front_end(self):
+        # As run-iket has traced it, from the file where its events are.
+        with open(f"{FOREIGN}.json", encoding="utf-8") as file:
+            expected = json.load(file)
+        self.run_words("create load start launch stop save=a.json", image=f"{FOREIGN}.cubin", kernel=expected["kernel"])
+        trace = self.assert_trace("a.json", 1, marks=sum(len(warp["markers"]) for warp in expected["events"]), values=None)
+        (launch,) = trace["launches"]
+        names = [trace["stringTable"][one["rangeNameIdx"]] for one in launch["ranges"]]
+        self.assertEqual(names, [name for warp in expected["events"] for name, *_ in warp["ranges"]])
 
     def test_opened_too_late(self):
         said = self.run_words(f"init open={LIBRARY} create load start launch stop save=a.json", program=OPEN,

@@ -26,7 +26,7 @@ sim=$tree/bin/tests/sim
 export IKET=$tree/bin/iket IKET_SIM=$tree/lib/iket-sim IKET_TEST_DEVICE=$device PYTHONDONTWRITEBYTECODE=1
 export IKET_EXAMPLES=$tree/bin/examples IKET_COLLECTOR=$tree/lib/libiket_inject.so IKET_GUESTS=$tree/bin/tests/guest
 export IKET_SIM_APP=$sim/sim_app IKET_SIM_SOAK=$sim/sim_soak IKET_SIM_GRAPHS=$sim/sim_graphs IKET_SIM_EMBED=$sim/sim_embed IKET_SIM_APP_IMAGES=$sim/images
-export IKET_SIM_SELF_PROFILE=$sim/sim_self_profile IKET_SESSION_LIBRARY=$tree/lib/iket-session/libiket_injection.so
+export IKET_FOREIGN_DATA=$sim/foreign IKET_SIM_SELF_PROFILE=$sim/sim_self_profile IKET_SESSION_LIBRARY=$tree/lib/iket-session/libiket_injection.so
 IKET_SIM_WINDOWS=$(printf '%s:' "$sim"/sim_windows*) && export IKET_SIM_WINDOWS=${IKET_SIM_WINDOWS%:}
 export IKET_SOAK_SEEDS=1 IKET_SOAK_ACTIONS=${ACTIONS:-10000} IKET_SOAK_LOG=$out/runs.jsonl
 summary=$out/summary.txt
