@@ -246,10 +246,15 @@ std::vector<SiteProblem> ChooseRecorders(CodeSection& section, uint32_t register
   SpareRegisters spare(section.code, flow, registers);
   const std::optional<uint8_t> uniform_predicate = spare.UniformPredicate();
   const std::vector<bool> movable = Movable(section.code);
+  size_t turn = 0;
   for (ForeignSite& site : section.foreign_sites) {
-    site.barrier = spare.Barrier();
     // Who calls a function may have any register in use.
-    if (section.is_kernel()) site.pair = spare.PairAt(site.trigger);
+    if (section.is_kernel()) {
+      const std::vector<uint8_t> pairs = spare.PairsAt(site.trigger);
+      // Sites take turns: so one need not wait until the store of that before it has read its pair.
+      if (!pairs.empty()) site.pair = pairs[turn++ % pairs.size()];
+    }
+    site.barrier = spare.BarrierOf(site.pair.value_or(0));
     site.predicate = spare.Predicate();
     site.uniform_predicate = uniform_predicate;
     const bool is_fixed = [&] {

@@ -32,6 +32,7 @@ SpareRegisters::SpareRegisters(std::span<const Instruction> code, const FlowGrap
     predicates_.uniform |= predicates.uniform;
   }
   CountRegisters(registers);
+  ChooseBarriers();
 }
 
 // The least over all ways to a block. A kernel goes on behind a setmaxnreg that asks for more only
@@ -81,12 +82,12 @@ bool SpareRegisters::Reach(uint32_t from, std::vector<uint32_t> FlowBlock::* edg
   return true;
 }
 
-std::optional<uint8_t> SpareRegisters::PairAt(uint32_t instruction) {
+std::vector<uint8_t> SpareRegisters::PairsAt(uint32_t instruction) {
   const uint32_t b = flow_.BlockOf(instruction);
   if (pairs_[b]) return *pairs_[b];
-  auto& pair = pairs_[b].emplace(std::nullopt);
+  std::vector<uint8_t>& pairs = pairs_[b].emplace();
   sass::RegisterSet named;
-  if (!Reach(b, &FlowBlock::next, named) || !Reach(b, &FlowBlock::before, named)) return pair;
+  if (!Reach(b, &FlowBlock::next, named) || !Reach(b, &FlowBlock::before, named)) return pairs;
   // What the block itself may set counts for all of it.
   uint32_t usable = registers_[b];
   const FlowBlock& block = flow_.blocks()[b];
@@ -95,12 +96,12 @@ std::optional<uint8_t> SpareRegisters::PairAt(uint32_t instruction) {
   }
   usable -= std::min(usable, kUnusable);
   // R0 and R1 are spared: R1 is the stack pointer of whoever looks at a stopped warp.
-  for (uint32_t first = 2; first + 2 <= usable; first += 2) {
+  for (uint32_t first = 2; first + 2 <= usable && pairs.size() < barriers_.size(); first += 2) {
+    const auto pair = static_cast<uint8_t>(first);
     if (named[first] || named[first + 1]) continue;
-    pair = static_cast<uint8_t>(first);
-    break;
+    if (pairs.empty() || BarrierOf(pairs.front()) != BarrierOf(pair)) pairs.push_back(pair);
   }
-  return pair;
+  return pairs;
 }
 
 std::optional<uint8_t> SpareRegisters::Predicate() const { return LastNotIn(predicates_.vector); }
@@ -108,7 +109,7 @@ std::optional<uint8_t> SpareRegisters::UniformPredicate() const {
   return LastNotIn(predicates_.uniform);
 }
 
-uint8_t SpareRegisters::Barrier() const {
+void SpareRegisters::ChooseBarriers() {
   std::array<uint32_t, kBarriers> takers{};
   for (const Instruction& instruction : code_) {
     const sass::Control control = instruction.control();
@@ -116,11 +117,9 @@ uint8_t SpareRegisters::Barrier() const {
     if (control.read_barrier < kBarriers) ++takers[control.read_barrier];
   }
   // The last of equals: the compiler takes them from the first.
-  uint32_t best = kBarriers - 1;
-  for (uint32_t i = kBarriers; i-- > 0;) {
-    if (takers[i] < takers[best]) best = i;
-  }
-  return static_cast<uint8_t>(best);
+  std::array<uint8_t, kBarriers> by_takers{5, 4, 3, 2, 1, 0};
+  std::ranges::stable_sort(by_takers, {}, [&takers](uint8_t b) { return takers[b]; });
+  barriers_ = {by_takers[0], by_takers[1]};
 }
 
 }  // namespace iket::patch

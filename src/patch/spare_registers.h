@@ -10,6 +10,7 @@
 // Cost: a walk over the section for each basic block that has a site.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -27,16 +28,19 @@ class SpareRegisters {
   SpareRegisters(std::span<const sass::Instruction> code, const FlowGraph& flow,
                  uint32_t registers);
 
-  // The first of two registers that are spare at an instruction, a multiple of two.
-  std::optional<uint8_t> PairAt(uint32_t instruction);
+  // Pairs of registers that are spare at an instruction, at most one for each scoreboard: the first
+  // register of each, a multiple of two.
+  std::vector<uint8_t> PairsAt(uint32_t instruction);
   // A predicate, and a uniform one, that no instruction names.
   std::optional<uint8_t> Predicate() const;
   std::optional<uint8_t> UniformPredicate() const;
-  // The scoreboard that fewest instructions take.
-  uint8_t Barrier() const;
+  // The scoreboard of stores that read a pair, always the same for it: one of the two that fewest
+  // instructions take.
+  uint8_t BarrierOf(uint8_t pair) const { return barriers_[pair / 2 % barriers_.size()]; }
 
  private:
   void CountRegisters(uint32_t registers);
+  void ChooseBarriers();
   bool Reach(uint32_t from, std::vector<uint32_t> FlowBlock::* edges,
              sass::RegisterSet& named) const;
 
@@ -45,8 +49,9 @@ class SpareRegisters {
   // By block.
   std::vector<sass::RegisterSet> named_;
   std::vector<uint32_t> registers_;  // that a thread has at its beginning, at least; 0 not reached
-  std::vector<std::optional<std::optional<uint8_t>>> pairs_;  // once they were asked for
-  sass::PredicateSet predicates_;                             // that are named
+  std::vector<std::optional<std::vector<uint8_t>>> pairs_;  // once they were asked for
+  sass::PredicateSet predicates_;                           // that are named
+  std::array<uint8_t, 2> barriers_{};
 };
 
 }  // namespace iket::patch

@@ -24,9 +24,13 @@ Instruction SetMaxReg(uint32_t count) {
   return Instruction{uint64_t{count} << 32 | 0x79c8, 0x000fe20008000700};
 }
 
-std::optional<uint8_t> PairAt(const Code& code, uint32_t at, uint32_t registers) {
+std::vector<uint8_t> PairsAt(const Code& code, uint32_t at, uint32_t registers) {
   const FlowGraph flow(code, kEntries, kHopper);
-  return SpareRegisters(code, flow, registers).PairAt(at);
+  return SpareRegisters(code, flow, registers).PairsAt(at);
+}
+std::optional<uint8_t> PairAt(const Code& code, uint32_t at, uint32_t registers) {
+  const std::vector<uint8_t> pairs = PairsAt(code, at, registers);
+  return pairs.empty() ? std::nullopt : std::optional(pairs.front());
 }
 
 TEST(SpareRegisters, TheFirstPairThatNobodyNames) {
@@ -34,6 +38,12 @@ TEST(SpareRegisters, TheFirstPairThatNobodyNames) {
   EXPECT_EQ(PairAt({Names(2), Names(5), kExit}, 0, 10), 6);
   // Two of those that a kernel asks for it cannot use.
   EXPECT_EQ(PairAt({Names(2), Names(5), kExit}, 0, 9), std::nullopt);
+}
+
+TEST(SpareRegisters, TwoPairsWhereThereAreTwo) {
+  // Each has a scoreboard of its own, so R8 does not do beside R4.
+  EXPECT_EQ(PairsAt({Names(2), Names(7), kExit}, 0, 24), (std::vector<uint8_t>{4, 10}));
+  EXPECT_EQ(PairsAt({Names(2), Names(7), kExit}, 0, 11), (std::vector<uint8_t>{4}));
 }
 
 TEST(SpareRegisters, NamedBehindTheSiteOrBeforeIt) {
@@ -90,10 +100,14 @@ TEST(SpareRegisters, TheScoreboardThatFewestTake) {
   Code code;
   for (uint8_t b = 0; b < 6; ++b) {
     if (b != 3) code.push_back(Names(2).WithControl({.write_barrier = b}));
+    if (b != 3 && b != 1) code.push_back(Names(2).WithControl({.read_barrier = b}));
   }
   code.push_back(kExit);
   const FlowGraph flow(code, kEntries, kHopper);
-  EXPECT_EQ(SpareRegisters(code, flow, 24).Barrier(), 3);
+  const SpareRegisters spare(code, flow, 24);
+  EXPECT_EQ(spare.BarrierOf(4), 3);
+  EXPECT_EQ(spare.BarrierOf(6), 1);
+  EXPECT_EQ(spare.BarrierOf(8), 3) << "of a pair always the same";
 }
 
 }  // namespace

@@ -53,15 +53,26 @@ bool IsMemory(const Instruction& instruction, Generation generation) {
   return base >= 0x160 && base <= (generation == Generation::kBlackwell ? 0x1ffu : 0x1bfu);
 }
 
-// Registers that the data operand of a store takes, by the width field of bits 73..75.
+// LD, LDG, LDC, LDL, LDS.
+bool IsLoad(const Instruction& instruction) {
+  const uint32_t base = instruction.base_opcode();
+  return base >= 0x180 && base <= 0x184;
+}
+
+// Registers that a load fills, or the data operand of a store takes, by the width field of bits
+// 73..75: 8 bits with and without sign, 16 likewise, 32, 64, 128.
 uint32_t DataRegisters(const Instruction& instruction) {
   switch (instruction.Bits(73, 3)) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
     case 4:
       return 1;
     case 5:
       return 2;
     default:
-      return 4;  // 128 bits, or a width (8, 16 bits, other encodings) that takes less
+      return 4;
   }
 }
 
@@ -126,6 +137,7 @@ bool MayWriteRegister(const Instruction& instruction, uint32_t index) {
   if (row->any_form) count = HasPairs(instruction.base_opcode()) ? 2 : 1;
   if (instruction.opcode() == kOpCs2r) count = instruction.Bits(80, 1) != 0 ? 2 : 1;
   if (instruction.opcode() == kOpS2r) count = 1;
+  if (IsLoad(instruction)) count = DataRegisters(instruction);
   return first != kRegisterZero && first <= index && index < first + count;
 }
 

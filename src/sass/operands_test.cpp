@@ -125,6 +125,17 @@ TEST(Predicates, WhoNamesAndWhoWritesThem) {
   EXPECT_EQ(advance.vector, 0);
 }
 
+TEST(Writers, LoadsFillAsManyRegistersAsTheyAreWide) {
+  const Instruction constant{0x00008600ff007b82, 0x000e220000000800};  // LDC R0, c[0x0][0x218]
+  EXPECT_TRUE(MayWriteRegister(constant, 0));
+  EXPECT_FALSE(MayWriteRegister(constant, 1));
+  const Instruction pair{0x00008400ff027b82, 0x000e240000000a00};  // LDC.64 R2, c[0x0][0x210]
+  EXPECT_TRUE(MayWriteRegister(pair, 3));
+  EXPECT_FALSE(MayWriteRegister(pair, 4));
+  EXPECT_TRUE(MayWriteRegister(Ldg(Width::k128, 8, 4, 4, 0, {}), 11));
+  EXPECT_FALSE(MayWriteRegister(Ldg(Width::k128, 8, 4, 4, 0, {}), 12));
+}
+
 TEST(Constants, AreWhatMovesOfThemWrite) {
   EXPECT_EQ(MovedConstant(MovImmediate(3, 0x12345678, {})), 0x12345678u);
   // IMAD.MOV.U32 R3, RZ, RZ, 0x378ed356, by ptxas 13.0.
