@@ -18,7 +18,7 @@ auto CtaOf(const trace::Warps& warps, uint32_t warp) {
 }
 
 std::string_view KernelName(const trace::Model& model, const trace::Launch& launch,
-                            trace::StringId trace::Kernel::* name) {
+                            trace::StringId trace::Kernel::*name) {
   if (launch.kernel == kNoRow) return "unknown kernel";
   return model.String(model.kernels[launch.kernel].*name);
 }
@@ -289,10 +289,11 @@ std::string TrackTree::NameOf(const Track& track) const {
 
 std::string TrackTree::NameOfRow(const Row& row) const {
   const trace::Warps& warps = model_.warps;
-  if (row.by_slot && row.lane > 0) {
-    return fmt::format("slot {} ({})", warps.slot[row.warp], row.lane + 1);
+  if (row.by_slot) {
+    const uint8_t slot = warps.slot[row.warp];
+    const std::string name = slot == trace::kNoSlot ? "warps" : fmt::format("slot {}", slot);
+    return row.lane == 0 ? name : fmt::format("{} ({})", name, row.lane + 1);
   }
-  if (row.by_slot) return fmt::format("slot {}", warps.slot[row.warp]);
   if (warps.index[row.warp] == kNoRow) return fmt::format("warp ? (slot {})", warps.slot[row.warp]);
   return fmt::format("warp {}", warps.index[row.warp]);
 }

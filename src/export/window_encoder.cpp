@@ -294,7 +294,7 @@ void WindowEncoder::WriteWarpBegin(const Edge& edge, uint64_t delta_ns, uint32_t
     }
     if (warps.index[warp] != kNoRow) WriteArgument(writer, kWarp, warps.index[warp]);
     WriteArgument(writer, kSm, warps.sm[warp]);
-    WriteArgument(writer, kSlot, warps.slot[warp]);
+    if (warps.slot[warp] != trace::kNoSlot) WriteArgument(writer, kSlot, warps.slot[warp]);
     WriteArgument(writer, kCycles, warps.end_cycles[warp] - warps.begin_cycles[warp]);
     if (warps.flags[warp] != 0) WriteArgument(writer, kState, StateOf(warps.flags[warp]));
     writer.Varint(TrackEvent::kType, TrackEvent::kSliceBegin);
