@@ -49,7 +49,7 @@ class JsonWriter {
   void Value(double number);
   void Value(std::nullptr_t) { Raw("null"); }
   template <typename T>
-    requires std::integral<T>
+  requires std::integral<T>
   void Value(T number) {
     if constexpr (std::same_as<T, bool>) {
       Raw(number ? "true" : "false");
@@ -73,6 +73,9 @@ class JsonWriter {
     Key(key);
     Value(value);
   }
+
+  // A value that is JSON already, for whoever writes many of one form.
+  void Written(std::string_view json) { Raw(json); }
 
   const std::string& text() const { return text_; }
   // What was written since the last Take, for a sink: the document goes on.

@@ -69,7 +69,7 @@ std::string LaunchLabel(const trace::Model& model, const trace::Launch& launch) 
                      launch.block[2], graph.empty() ? "" : " " + graph);
 }
 
-TrackTree::TrackTree(const trace::Model& model)
+TrackTree::TrackTree(const trace::Model& model, std::span<const uint32_t> marked)
     : model_(model), row_of_warp_(model.warps.size(), 0) {
   for (const trace::Launch& launch : model.launches) {
     if (CtaCount(model, launch) > kMaxCtaTracks) {
@@ -78,6 +78,7 @@ TrackTree::TrackTree(const trace::Model& model)
       PlaceByWarp(launch);
     }
   }
+  for (const uint32_t warp : marked) rows_[row_of_warp_[warp]].has_marks = true;
   NumberRows();
   GrowTree();
 }

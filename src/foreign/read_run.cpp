@@ -189,6 +189,8 @@ class Reading {
       }
       if (progress) progress(++done, buffers_.size());
     }
+    run_.model.counters.records_written =
+        run_.model.counters.records_kept + run_.model.counters.records_lost;
     trace::PairRanges(run_.model);
     return std::move(run_);
   }
@@ -266,11 +268,10 @@ class Reading {
     for (const auto& [context, architecture] : architectures) {
       const auto index = static_cast<uint32_t>(device_of_.size());
       device_of_[context] = index;
-      capture::Device device{
-          .index = index,
-          .name = fmt::format("a GPU of sm_{}, which run-iket does not name", architecture),
-          .compute_major = static_cast<uint16_t>(architecture / 10),
-          .compute_minor = static_cast<uint16_t>(architecture % 10)};
+      capture::Device device{.index = index,
+                             .name = "a GPU that run-iket does not name",
+                             .compute_major = static_cast<uint16_t>(architecture / 10),
+                             .compute_minor = static_cast<uint16_t>(architecture % 10)};
       const auto topology = raw_.topology.find(context);
       if (topology != raw_.topology.end()) {
         device.sm_count = static_cast<uint32_t>(topology->second.size());
