@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -224,14 +225,15 @@ class Writer {
     json_.Member("kernelName", launch.kernel == trace::kNoRow
                                    ? std::string("unknown kernel")
                                    : model_.String(model_.kernels[launch.kernel].mangled));
-    const uint32_t end = launch.first_warp + launch.warp_count;
+    const std::span<const uint32_t> warps = tables_.WarpsOf(launch);
     {
       auto markers = json_.Array("markers");
-      for (uint32_t warp = launch.first_warp; warp < end && status_; ++warp) WriteMarkers(warp);
+      for (const uint32_t warp : warps) WriteMarkers(warp);
     }
     {
       auto ranges = json_.Array("ranges");
-      for (uint32_t warp = launch.first_warp; warp < end && status_; ++warp) {
+      for (const uint32_t warp : warps) {
+        if (!status_) break;
         const uint32_t first = model_.warps.first_range[warp];
         for (uint32_t row = first; row < first + model_.warps.range_count[warp]; ++row) {
           if (IsClosed(row)) WriteRange(warp, row);
@@ -241,7 +243,7 @@ class Writer {
     }
     json_.Member("singleClusterActive", launch.only_cluster ? 1 : 0);
     auto lifetimes = json_.Array("warpLifetimes");
-    for (uint32_t warp = launch.first_warp; warp < end; ++warp) {
+    for (const uint32_t warp : warps) {
       const trace::SmClock& clock = ClockOf(warp);
       row_ << R"({"endTs":)" << TimeOf(clock, model_.warps.end_cycles[warp]) << R"(,"locIdx":)"
            << tables_.LocationOf(warp) << R"(,"startTs":)"
@@ -312,10 +314,10 @@ class Writer {
 
   // Readers of run-iket's files take each range for one with two ends.
   void WriteUnclosedRanges() {
-    auto launches = json_.Array("unclosedRanges");
+    auto ranges = json_.Array("unclosedRanges");
     for (const trace::Launch& launch : model_.launches) {
-      const uint32_t end = launch.first_warp + launch.warp_count;
-      for (uint32_t warp = launch.first_warp; warp < end && status_; ++warp) {
+      for (const uint32_t warp : tables_.WarpsOf(launch)) {
+        if (!status_) return;
         const uint32_t first = model_.warps.first_range[warp];
         for (uint32_t row = first; row < first + model_.warps.range_count[warp]; ++row) {
           if (!IsClosed(row)) WriteRange(warp, row);
@@ -342,6 +344,17 @@ class Writer {
         auto counters = json_.Object("counters");
         for (const trace::CounterInfo& counter : trace::AllCounters()) {
           json_.Member(counter.name, model_.counters.*counter.member);
+        }
+      }
+      {
+        auto edges = json_.Array("edges");  // what depends on what by design
+        for (const trace::DeclaredEdge& edge : model_.edges) {
+          auto entry = json_.Object();
+          json_.Member("dag", model_.String(edge.dag));
+          json_.Member("source", model_.String(edge.from));
+          json_.Member("target", model_.String(edge.to));
+          json_.Member("label", model_.String(edge.label));
+          json_.Member("via", model_.String(edge.via));
         }
       }
       WriteUnclosedRanges();

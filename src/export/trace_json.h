@@ -10,11 +10,13 @@
 // 1 on that skips 31, and goes past it, and the second the FNV-1a-32 of the name. An event with
 // several values has the first as its payload.
 //
-// So an export of what run-iket recorded (foreign/) is what run-iket makes of it, but for the order
-// of rows within their lists and tables, and for what ours knows more, in keys that its files have
-// not: `meta.iket` (the device, what was lost and could not be paired, and the ranges that were
-// never closed, which end with their warp and have one event) and, of an event with several values,
-// `iketValues` with the others. Ends without a beginning are counted, and are no ranges.
+// So an export of what run-iket recorded (foreign/) is what run-iket makes of it, in its order (by
+// launch, SM, CTA and warp; ranges of a warp by their begins, where run-iket's that begin at one
+// time stand in any order), but for what ours knows more, in keys that its files have not:
+// `meta.iket` (the device, what was lost and could not be paired, declared dependencies, and the
+// ranges that were never closed, which end with their warp and have one event) and, of an event
+// with several values, `iketValues` with the others. Ends without a beginning are counted, and are
+// no ranges.
 //
 // Streamed: memory is that of the sink's block. Text that is not UTF-8 is mended (json_writer.h).
 #pragma once

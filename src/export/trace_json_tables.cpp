@@ -1,6 +1,8 @@
 #include "export/trace_json_tables.h"
 
+#include <algorithm>
 #include <bit>
+#include <numeric>
 #include <string_view>
 
 namespace iket::exporter {
@@ -15,8 +17,18 @@ uint64_t Mixed(uint64_t hash, uint64_t value) {
 }  // namespace
 
 TraceJsonTables::TraceJsonTables(const trace::Model& model) : model_(model) {
+  OrderWarps();
   FindLocations();
   FindStrings();
+}
+
+void TraceJsonTables::OrderWarps() {
+  order_.resize(model_.warps.size());
+  std::iota(order_.begin(), order_.end(), 0u);
+  for (const trace::Launch& launch : model_.launches) {  // by CTA and index already
+    std::ranges::stable_sort(std::span(order_).subspan(launch.first_warp, launch.warp_count), {},
+                             [&](uint32_t warp) { return model_.warps.sm[warp]; });
+  }
 }
 
 // A table of open addressing at half load: there may be as many warps as memory holds.
@@ -29,8 +41,8 @@ void TraceJsonTables::FindLocations() {
            model_.launches[warps.launch[a]].device == model_.launches[warps.launch[b]].device;
   };
   std::vector<uint32_t> slots(std::bit_ceil(2 * warps.size() + 1), kNoRow);
-  location_of_warp_.reserve(warps.size());
-  for (uint32_t warp = 0; warp < warps.size(); ++warp) {
+  location_of_warp_.resize(warps.size());
+  for (const uint32_t warp : order_) {
     uint64_t hash = Mixed(0, uint64_t{warps.cta_x[warp]} << 32 | warps.index[warp]);
     hash = Mixed(hash, uint64_t{warps.cta_y[warp]} << 32 | uint64_t{warps.cta_z[warp]} << 16 |
                            warps.sm[warp]);
@@ -42,7 +54,7 @@ void TraceJsonTables::FindLocations() {
       slots[at] = static_cast<uint32_t>(locations_.size());
       locations_.push_back(warp);
     }
-    location_of_warp_.push_back(slots[at]);
+    location_of_warp_[warp] = slots[at];
   }
 }
 
@@ -55,26 +67,37 @@ uint32_t TraceJsonTables::RowOf(trace::StringId string) {
   return row;
 }
 
+void TraceJsonTables::UseName(uint32_t declaration) {
+  uint32_t& row = name_of_declaration_[declaration];
+  if (row != kNoRow) return;
+  if (model_.declarations[declaration].kind != trace::EventKind::kUnknown) {
+    row = RowOf(model_.declarations[declaration].name);
+    return;
+  }
+  row = static_cast<uint32_t>(strings_.size());
+  strings_.emplace_back("unknown event");
+}
+
 void TraceJsonTables::FindStrings() {
-  std::vector<bool> used(model_.declarations.size());
-  for (const uint32_t declaration : model_.ranges.declaration) used[declaration] = true;
-  for (const uint32_t event : model_.marks.event) used[model_.events.declaration[event]] = true;
   row_of_string_.resize(model_.strings.size(), kNoRow);
   name_of_declaration_.resize(model_.declarations.size(), kNoRow);
-  // What closes a range has values of its own.
-  const bool has_values = model_.values.size() != 0;
-  for (uint32_t row = 0; row < model_.declarations.size(); ++row) {
-    const trace::Declaration& declaration = model_.declarations[row];
-    if (has_values) {
-      for (const trace::Value& value : declaration.more) RowOf(value.name);
+  for (const trace::Launch& launch : model_.launches) {
+    for (const uint32_t warp : WarpsOf(launch)) {
+      const uint32_t first = model_.warps.first_range[warp];
+      for (uint32_t row = first; row < first + model_.warps.range_count[warp]; ++row) {
+        UseName(model_.ranges.declaration[row]);
+      }
     }
-    if (!used[row]) continue;
-    if (declaration.kind != trace::EventKind::kUnknown) {
-      name_of_declaration_[row] = RowOf(declaration.name);
-      continue;
+    for (const uint32_t warp : WarpsOf(launch)) {
+      const uint32_t first = model_.warps.first_mark[warp];
+      for (uint32_t row = first; row < first + model_.warps.mark_count[warp]; ++row) {
+        UseName(model_.events.declaration[model_.marks.event[row]]);
+      }
     }
-    name_of_declaration_[row] = static_cast<uint32_t>(strings_.size());
-    strings_.emplace_back("unknown event");
+  }
+  if (model_.values.size() == 0) return;
+  for (const trace::Declaration& declaration : model_.declarations) {
+    for (const trace::Value& value : declaration.more) RowOf(value.name);
   }
 }
 

@@ -124,9 +124,13 @@ class Linking {
   }
 
   void LinkWarps(uint32_t edge, const Occurrences& from, const Occurrences& to) {
-    EdgeCounts& counts = result_.counts[edge];
+    if (model_.edges[edge].from == model_.edges[edge].to) {
+      const std::vector<uint32_t> order = OrderOf(from, false);
+      for (size_t i = 1; i < order.size(); ++i) Link(edge, from[order[i - 1]], from[order[i]]);
+      return;
+    }
     if (from.size() != to.size()) {
-      ++counts.unequal;
+      ++result_.counts[edge].unequal;
       return;
     }
     bool by_payload = std::ranges::all_of(from, &Occurrence::has_payload) &&
@@ -139,20 +143,21 @@ class Linking {
       sources = OrderOf(from, false);
       targets = OrderOf(to, false);
     }
-    for (size_t i = 0; i < sources.size(); ++i) {
-      const Occurrence& source = from[sources[i]];
-      const Occurrence& target = to[targets[i]];
-      if (target.end < source.end) {
-        ++counts.backward;
-      } else if (result_.links.size() == kMostEdgeLinks) {
-        ++counts.left_out;
-      } else {
-        ++counts.linked;
-        const bool waits = target.begin < source.end;
-        result_.links.push_back({.edge = edge,
-                                 .from = source.end_event,
-                                 .to = waits ? target.end_event : target.begin_event});
-      }
+    for (size_t i = 0; i < sources.size(); ++i) Link(edge, from[sources[i]], to[targets[i]]);
+  }
+
+  void Link(uint32_t edge, const Occurrence& source, const Occurrence& target) {
+    EdgeCounts& counts = result_.counts[edge];
+    if (target.end < source.end) {
+      ++counts.backward;
+    } else if (result_.links.size() == kMostEdgeLinks) {
+      ++counts.left_out;
+    } else {
+      ++counts.linked;
+      const bool waits = target.begin < source.end;
+      result_.links.push_back({.edge = edge,
+                               .from = source.end_event,
+                               .to = waits ? target.end_event : target.begin_event});
     }
   }
 

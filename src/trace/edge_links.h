@@ -7,7 +7,8 @@
 //     one with each that has the other (a producer with all its consumers);
 //   - of two warps the n-th of the one with the n-th of the other, among those with the same
 //   payload
-//     where both have the same payloads equally often, else among all.
+//     where both have the same payloads equally often, else among all;
+//   - of a name that depends on itself each with the next one of its warp.
 // Two warps that have their names unequally often are not paired: rounds cannot be told apart. A
 // pair that leads back in time is none. Both are counted, for nothing here is a guess.
 //

@@ -132,6 +132,13 @@ TEST(EdgeLinks, WarpsThatHaveBothAreTheirOwn) {
   EXPECT_THAT(story.Moments(links), ElementsAre(Pair(2, 5), Pair(4, 7)));
 }
 
+TEST(EdgeLinks, WhatDependsOnItselfDependsOnTheOneBefore) {
+  Story story;
+  story.gpu().facts().edges = {{.from = "load", .to = "load"}};
+  const EdgeLinks links = story.Load(0, 1).Load(0, 1).Load(1, 1).Load(0, 1).Links();
+  EXPECT_THAT(story.Moments(links), ElementsAre(Pair(2, 3), Pair(4, 7)));
+}
+
 TEST(EdgeLinks, WithinACta) {
   Story story;
   const EdgeLinks links = story.Load(0, 1).Mma(3, 1).Links();

@@ -68,6 +68,16 @@ class ForeignTest(harness.CliTest):
                 ours["meta"].pop("iket")
                 self.assertEqual(key(resolved(ours)), key(resolved(theirs)))
                 self.assertEqual(list(ours), list(theirs))
+                # The order, too, where it is one: run-iket has what begins at one time in any order.
+                self.assertEqual(ours["locationTable"], theirs["locationTable"])
+                for our, their in zip(ours["launches"], theirs["launches"]):
+                    self.assertEqual(our["warpLifetimes"], their["warpLifetimes"])
+                    self.assertEqual([(row["locIdx"], ours["stringTable"][row["markerNameIdx"]])
+                                      for row in our["markers"]],
+                                     [(row["locIdx"], theirs["stringTable"][row["markerNameIdx"]])
+                                      for row in their["markers"]])
+                    self.assertEqual([(row["warpLocIdxs"], row["startTs"]) for row in our["ranges"]],
+                                     [(row["warpLocIdxs"], row["startTs"]) for row in their["ranges"]])
 
     def test_rows_of_a_warp_stand_in_the_order_of_their_begins(self):
         for folder in FOLDERS:
