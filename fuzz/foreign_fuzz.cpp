@@ -1,5 +1,5 @@
-// What run-iket recorded, of any bytes: the length of its JSON, the JSON, and the warp buffers. What
-// must hold: time never falls within a warp, ranges end after they begin, and every row that a
+// What run-iket recorded, of any bytes: the length of its JSON, the JSON, and the warp buffers.
+// What must hold: time never falls within a warp, ranges end after they begin, and every row that a
 // model refers to is there.
 #include <cstdint>
 #include <cstdlib>

@@ -109,7 +109,7 @@ std::string Architectures(const Costs& costs) {
 struct Column {
   const char* key;
   const char* title;
-  uint64_t Cost::*value;
+  uint64_t Cost::* value;
 };
 constexpr Column kColumns[] = {
     {"registers", "registers", &Cost::registers},

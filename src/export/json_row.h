@@ -23,7 +23,8 @@ class JsonRow {
     return *this;
   }
   template <typename T>
-  requires std::integral<T> JsonRow& operator<<(T number) {
+    requires std::integral<T>
+  JsonRow& operator<<(T number) {
     at_ = std::to_chars(at_, text_ + kMostBytes, number).ptr;
     return *this;
   }

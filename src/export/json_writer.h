@@ -49,7 +49,7 @@ class JsonWriter {
   void Value(double number);
   void Value(std::nullptr_t) { Raw("null"); }
   template <typename T>
-  requires std::integral<T>
+    requires std::integral<T>
   void Value(T number) {
     if constexpr (std::same_as<T, bool>) {
       Raw(number ? "true" : "false");

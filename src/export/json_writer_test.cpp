@@ -16,9 +16,13 @@ TEST(JsonWriter, PutsCommasBetweenValues) {
     {
       auto array = json.Array("b");
       json.Value(-2);
-      { auto empty = json.Object(); }
+      {
+        auto empty = json.Object();
+      }
       json.Value(true);
-      { auto empty = json.Array(); }
+      {
+        auto empty = json.Array();
+      }
       json.Value(nullptr);
     }
     json.Member("c", std::optional<double>());

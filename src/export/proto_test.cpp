@@ -35,7 +35,9 @@ TEST(ProtoWriter, PatchesLengthsOfNestedMessages) {
   {
     auto outer = writer.Message(3);
     writer.Varint(1, 150);
-    { auto empty = writer.Message(4); }
+    {
+      auto empty = writer.Message(4);
+    }
   }
   EXPECT_EQ(writer.bytes(), "\x1a\x05\x08\x96\x01\x22\x00"s);
 }

@@ -18,7 +18,7 @@ auto CtaOf(const trace::Warps& warps, uint32_t warp) {
 }
 
 std::string_view KernelName(const trace::Model& model, const trace::Launch& launch,
-                            trace::StringId trace::Kernel::*name) {
+                            trace::StringId trace::Kernel::* name) {
   if (launch.kernel == kNoRow) return "unknown kernel";
   return model.String(model.kernels[launch.kernel].*name);
 }

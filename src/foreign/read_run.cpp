@@ -518,8 +518,8 @@ Result<Run> ReadRun(const std::string& path, const Progress& progress) {
     if (!file) return tl::unexpected(file.error());
     files.emplace(launch.file, std::move(*file));
   }
-  auto run = MakeRun(
-      *raw, [&](const std::string& name) { return files.at(name).bytes(); }, progress);
+  auto run =
+      MakeRun(*raw, [&](const std::string& name) { return files.at(name).bytes(); }, progress);
   if (!run) return FailIn(path, run.error());
   if (const uint32_t pid = ProcessOf(folder); pid != 0) {
     run->facts.sessions.push_back({.ended = true, .pid = pid});
