@@ -145,15 +145,15 @@ Result<void> AddDags(const Options& options, Loaded& loaded) {
   return {};
 }
 
-// A file a graph: at `path`, of several graphs with the graph's name in it.
-Result<std::vector<Exported>> ExportDags(const Options& options, const trace::Model& model,
+// A file a graph: at `path`, of several graphs beside it under their names.
+Result<std::vector<Exported>> ExportDags(const Options& options, const Loaded& loaded,
                                          const std::string& path) {
-  const std::vector<std::string> names = exporter::DagNames(model);
+  const std::vector<std::string> names = exporter::DagNames(loaded.model);
   if (names.empty()) {
     return Fail(ErrorKind::kNothing,
                 "{}: no dependencies are declared in it; iket::dag declares them, and --dag FILE "
                 "adds some",
-                path);
+                loaded.path);
   }
   if (names.size() > 1 && !options.output.empty()) {
     return Fail(ErrorKind::kUsage,
@@ -165,14 +165,14 @@ Result<std::vector<Exported>> ExportDags(const Options& options, const trace::Mo
   for (const std::string& name : names) {
     std::string file_path = path;
     if (names.size() > 1) {
-      std::string part = name;
+      std::string part = name.empty() ? "dag" : name;
       std::ranges::replace(part, '/', '_');
       file_path = std::filesystem::path(path).parent_path() / (part + "." + kDagFormat);
     }
     auto file = IsStandardOutput(file_path) ? exporter::OutputFile::StandardOutput()
                                             : exporter::OutputFile::Create(file_path);
     if (!file) return tl::unexpected(file.error());
-    if (auto done = file->Write(exporter::DagJson(model, name)); !done) {
+    if (auto done = file->Write(exporter::DagJson(loaded.model, name)); !done) {
       return tl::unexpected(done.error());
     }
     if (auto done = file->Commit(); !done) return tl::unexpected(done.error());
@@ -182,9 +182,9 @@ Result<std::vector<Exported>> ExportDags(const Options& options, const trace::Mo
 }
 
 Result<std::vector<Exported>> ExportModel(const Options& options, const std::string& format,
-                                          const trace::Model& model, const std::string& path) {
-  if (format == kDagFormat) return ExportDags(options, model, path);
-  auto file = ExportAs(format, model, path, options.range_cycles);
+                                          const Loaded& loaded, const std::string& path) {
+  if (format == kDagFormat) return ExportDags(options, loaded, path);
+  auto file = ExportAs(format, loaded.model, path, options.range_cycles);
   if (!file) return tl::unexpected(file.error());
   return std::vector{*file};
 }
@@ -229,7 +229,7 @@ Result<int> Export(const Options& options) {
     code = std::max(code, ReadCode(*loaded));
     if (loaded->model.warps.size() == 0) continue;  // ReadCode has said so
     if (auto added = AddDags(options, *loaded); !added) return tl::unexpected(added.error());
-    auto files = ExportModel(options, *format, loaded->model, path);
+    auto files = ExportModel(options, *format, *loaded, path);
     if (!files) {
       failed(files.error());
       continue;
