@@ -23,7 +23,6 @@ namespace {
 
 using trace::kNoRow;
 
-constexpr uint32_t kMostForeignId = 4095;
 constexpr uint32_t kThreadsPerWarp = 32;
 
 std::string FourBytes(uint32_t value) {
