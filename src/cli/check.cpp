@@ -8,6 +8,7 @@
 
 #include "base/mapped_file.h"
 #include "cli/command.h"
+#include "cli/load.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "export/check.h"
@@ -83,6 +84,7 @@ Result<Checked> CheckFile(const std::string& path) {
   }
   if (ends_with(".iketcap")) return CheckCapture(path);
   if (std::ranges::any_of(exporter::FormatNames(), ends_with)) return CheckExportFile(path);
+  if (IsOfRunIket(path)) return CheckCapture(path);
   const auto file = MappedFile::Open(path, "file");
   if (!file) return tl::unexpected(file.error());
   return exporter::LooksLikeExport(file->bytes()) ? CheckExportFile(path) : CheckCapture(path);
@@ -118,8 +120,8 @@ void AddCheck(CLI::App& app, Run& run) {
   CLI::App* sub = app.add_subcommand(
       "check", "Check captures and exports strictly: exit code 1 and one line for each fault");
   sub->add_option("files", options->files,
-                  "Captures (.iketcap), or what `iket export` made of them (.pftrace, .trace.json, "
-                  ".gz)")
+                  "Captures (.iketcap), runs of run-iket (iket.data.json), or what `iket export` "
+                  "made of them (.pftrace, .trace.json, .gz)")
       ->required()
       ->type_name("FILE");
   sub->add_flag("--json", options->json, "Say the result as JSON");

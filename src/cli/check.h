@@ -29,6 +29,7 @@ struct Checked {
   uint64_t more_faults = 0;  // that are not in the list
 };
 
+// A capture, or a run of run-iket's.
 Result<Checked> CheckCapture(const std::string& path);
 // .pftrace and .trace.json, plain or compressed.
 Result<Checked> CheckExportFile(const std::string& path);

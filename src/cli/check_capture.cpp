@@ -128,14 +128,16 @@ Result<Checked> CheckCapture(const std::string& path) {
   auto loaded = Load(path);
   if (!loaded) return tl::unexpected(loaded.error());
   Checked checked{.file = path,
-                  .format = "iketcap",
-                  .counts = {{"chunk", loaded->facts().damage.chunks_whole},
-                             {"warp", loaded->model.warps.size()},
+                  .format = loaded->reader ? "iketcap" : "iket.data.json",
+                  .counts = {{"warp", loaded->model.warps.size()},
                              {"record", loaded->model.counters.records_kept}},
                   .simulated = Simulated(*loaded)};
+  if (loaded->reader) {
+    checked.counts.insert(checked.counts.begin(), {"chunk", loaded->facts().damage.chunks_whole});
+  }
   CheckDamage(loaded->facts().damage, checked.faults);
   CheckReferences(loaded->facts(), checked.faults);
-  CheckRings(path, loaded->reader, checked.faults);
+  if (loaded->reader) CheckRings(path, *loaded->reader, checked.faults);
   CheckModel(loaded->model, checked.faults);
   return checked;
 }

@@ -4,12 +4,16 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <set>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "cli/command.h"
 #include "cli/load.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "export/dag_json.h"
 #include "export/formats.h"
 #include "export/json_writer.h"
 #include "export/output_file.h"
@@ -21,6 +25,7 @@ struct Options {
   std::vector<std::string> captures;
   std::string format;  // empty: by the name of `output`
   std::string output;
+  std::vector<std::string> dags;
   bool range_cycles = false;
   bool json = false;
 };
@@ -64,9 +69,22 @@ bool IsStandardOutput(const std::string& output) {
   return output == "-" || output == "/dev/stdout";
 }
 
+// Not one of exporter::FormatNames(): a file has one graph of the model, and nothing that happened.
+const std::string kDagFormat(exporter::kDagExtension);
+
+std::vector<std::string> AllFormats() {
+  std::vector<std::string> names = exporter::FormatNames();
+  names.push_back(kDagFormat);
+  return names;
+}
+
+std::optional<std::string> FormatOfName(const std::string& output) {
+  return output.ends_with("." + kDagFormat) ? kDagFormat : exporter::FormatOfName(output);
+}
+
 // The format that was asked for, by --format or by the name of -o.
 Result<std::string> ChooseFormat(const Options& options) {
-  const auto by_name = exporter::FormatOfName(options.output);
+  const auto by_name = FormatOfName(options.output);
   std::string format = !options.format.empty() ? options.format : by_name.value_or("pftrace");
   if (options.output.ends_with(".iketcap")) {
     return Fail(ErrorKind::kUsage, "export: -o {} is the name of a capture; {} is written here",
@@ -98,6 +116,77 @@ Result<void> CheckStandardOutput(const Options& options) {
                 options.output);
   }
   return {};
+}
+
+// Adds the graphs of --dag. Names in them that nothing has are worth a line.
+Result<void> AddDags(const Options& options, Loaded& loaded) {
+  const size_t declared = loaded.model.edges.size();
+  for (const std::string& path : options.dags) {
+    const auto file = MappedFile::Open(path, "graph of dependencies");
+    if (!file) return tl::unexpected(file.error());
+    const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()),
+                                file->bytes().size());
+    if (auto added = exporter::AddDag(text, path, loaded.model); !added) return added;
+  }
+  std::set<std::string> names;
+  for (const trace::Declaration& row : loaded.model.declarations) {
+    names.insert(loaded.model.NameOf(row));
+  }
+  std::set<std::string> missing;
+  for (size_t i = declared; i < loaded.model.edges.size(); ++i) {
+    for (const trace::StringId id : {loaded.model.edges[i].from, loaded.model.edges[i].to}) {
+      if (!names.contains(loaded.model.String(id))) missing.insert(loaded.model.String(id));
+    }
+  }
+  if (!missing.empty()) {
+    PrintWarning(fmt::format("--dag: nothing in {} is called {}: no arrows for it", loaded.path,
+                             Printable(fmt::format("{}", fmt::join(missing, ", ")))));
+  }
+  return {};
+}
+
+// A file a graph: at `path`, of several graphs beside it under their names.
+Result<std::vector<Exported>> ExportDags(const Options& options, const Loaded& loaded,
+                                         const std::string& path) {
+  const std::vector<std::string> names = exporter::DagNames(loaded.model);
+  if (names.empty()) {
+    return Fail(ErrorKind::kNothing,
+                "{}: no dependencies are declared in it; iket::dag declares them, and --dag FILE "
+                "adds some",
+                loaded.path);
+  }
+  if (names.size() > 1 && !options.output.empty()) {
+    return Fail(ErrorKind::kUsage,
+                "export: -o names one file, and there are the graphs {}; leave it out to have a "
+                "file for each",
+                Printable(fmt::format("{}", fmt::join(names, ", "))));
+  }
+  std::vector<Exported> files;
+  for (const std::string& name : names) {
+    std::string file_path = path;
+    if (names.size() > 1) {
+      std::string part = name.empty() ? "dag" : name;
+      std::ranges::replace(part, '/', '_');
+      file_path = std::filesystem::path(path).parent_path() / (part + "." + kDagFormat);
+    }
+    auto file = IsStandardOutput(file_path) ? exporter::OutputFile::StandardOutput()
+                                            : exporter::OutputFile::Create(file_path);
+    if (!file) return tl::unexpected(file.error());
+    if (auto done = file->Write(exporter::DagJson(loaded.model, name)); !done) {
+      return tl::unexpected(done.error());
+    }
+    if (auto done = file->Commit(); !done) return tl::unexpected(done.error());
+    files.push_back({file_path, file->bytes_written()});
+  }
+  return files;
+}
+
+Result<std::vector<Exported>> ExportModel(const Options& options, const std::string& format,
+                                          const Loaded& loaded, const std::string& path) {
+  if (format == kDagFormat) return ExportDags(options, loaded, path);
+  auto file = ExportAs(format, loaded.model, path, options.range_cycles);
+  if (!file) return tl::unexpected(file.error());
+  return std::vector{*file};
 }
 
 Result<int> Export(const Options& options) {
@@ -139,13 +228,16 @@ Result<int> Export(const Options& options) {
     }
     code = std::max(code, ReadCode(*loaded));
     if (loaded->model.warps.size() == 0) continue;  // ReadCode has said so
-    auto file = ExportAs(*format, loaded->model, path, options.range_cycles);
-    if (!file) {
-      failed(file.error());
+    if (auto added = AddDags(options, *loaded); !added) return tl::unexpected(added.error());
+    auto files = ExportModel(options, *format, *loaded, path);
+    if (!files) {
+      failed(files.error());
       continue;
     }
-    lines.push_back({capture, *file, loaded->model.warps.size(), loaded->model.events.size(),
-                     Simulated(*loaded)});
+    for (const Exported& file : *files) {
+      lines.push_back({capture, file, loaded->model.warps.size(), loaded->model.events.size(),
+                       Simulated(*loaded)});
+    }
   }
   if (!to_standard_output) PrintLines(lines, options.json);
   return code;
@@ -174,17 +266,26 @@ Result<Exported> ExportAs(const std::string& format, const trace::Model& model,
 void AddExport(CLI::App& app, Run& run) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("export", "Write captures in a format of another tool");
-  sub->add_option("captures", options->captures, "Captures (.iketcap)")
+  sub->add_option("captures", options->captures,
+                  "Captures (.iketcap), or runs of run-iket (iket.data.json, with iket.data.bin "
+                  "beside it)")
       ->required()
       ->type_name("CAPTURE");
   sub->add_option("--format", options->format,
-                  "By default what the name of -o says, or pftrace. " + exporter::FormatHelp())
+                  "By default what the name of -o says, or pftrace. " + exporter::FormatHelp() +
+                      "; " + kDagFormat + ": declared dependencies, a file a graph")
       ->type_name("FORMAT")
-      ->check(CLI::IsMember(exporter::FormatNames()).description(""));
+      ->check(CLI::IsMember(AllFormats()).description(""));
   sub->add_option("-o,--output", options->output,
                   "File to write, - for standard output; by default the capture's name with the "
                   "format's extension")
       ->type_name("FILE");
+  sub->add_option("--dag", options->dags,
+                  "Dependencies besides those that the code declares, as dag.save() of CuTe DSL's "
+                  "iket writes them (.iket_dag.json); arrows in a pftrace. May be given several "
+                  "times")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   sub->add_flag("--cycles", options->range_cycles,
                 "pftrace: also give every range its duration in cycles, as an argument");
   sub->add_flag("--json", options->json, "Say what was written as JSON");

@@ -6,6 +6,7 @@
 
 #include "cli/code_images.h"
 #include "cli/command.h"
+#include "cli/load.h"
 
 namespace iket::cli {
 namespace {
@@ -20,6 +21,7 @@ Result<int> Info(const InfoOptions& options) {
       std::memcmp(bytes.data(), kCaptureMagic, sizeof kCaptureMagic) == 0) {
     return InfoOnCapture(options);
   }
+  if (IsOfRunIket(options.file)) return InfoOnCapture(options);
   return InfoOnCode(options, bytes);
 }
 

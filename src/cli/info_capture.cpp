@@ -73,9 +73,14 @@ std::string DateText(int64_t realtime_ns) {
 }
 
 std::string DriverText(const capture::Device& device) {
-  if (device.simulated) return "iket's own driver";
-  return device.driver_version.empty() ? "driver of unknown version"
-                                       : "driver " + device.driver_version;
+  std::string text = device.simulated                ? "iket's own driver"
+                     : device.driver_version.empty() ? "driver of unknown version"
+                                                     : "driver " + device.driver_version;
+  if (device.cuda_version != 0) {
+    text +=
+        fmt::format(", CUDA {}.{}", device.cuda_version / 1000, device.cuda_version % 1000 / 10);
+  }
+  return text;
 }
 
 uint64_t GraphCount(const capture::Capture& facts) {
@@ -84,8 +89,18 @@ uint64_t GraphCount(const capture::Capture& facts) {
   return graphs.size();
 }
 
-std::string Text(const std::string& file, const capture::Reader& reader, bool all) {
-  const capture::Capture& facts = reader.capture();
+std::string RingsText(const capture::Context& context) {
+  return fmt::format("{} rings of {}, {} of device memory{}",
+                     Count(uint64_t{context.sm_count} * context.slots_per_sm),
+                     BinaryBytes(context.ring_bytes), Bytes(context.device_memory_bytes),
+                     context.sink_only ? ", nothing kept"
+                     : context.in_host ? ", in the host's memory"
+                                       : "");
+}
+
+// `reader` is null for a run of run-iket, which has no rings.
+std::string Text(const std::string& file, const capture::Capture& facts,
+                 const capture::Reader* reader, bool all) {
   Table head({Align::kLeft, Align::kLeft});
   for (const auto& session : facts.sessions) {
     head.Row({"process", fmt::format("{}: {}", session.pid, CommandText(session))});
@@ -94,29 +109,25 @@ std::string Text(const std::string& file, const capture::Reader& reader, bool al
                                    session.host, EndText(session), session.tool_version))});
   }
   for (const auto& device : facts.devices) {
-    head.Row({"device",
-              Printable(fmt::format("{}: {}, sm_{}{}, {}, {}, CUDA {}.{}", device.index,
-                                    device.name, device.compute_major, device.compute_minor,
-                                    Counted(device.sm_count, "SM"), DriverText(device),
-                                    device.cuda_version / 1000, device.cuda_version % 1000 / 10))});
+    head.Row(
+        {"device", Printable(fmt::format("{}: {}, sm_{}{}, {}, {}", device.index, device.name,
+                                         device.compute_major, device.compute_minor,
+                                         Counted(device.sm_count, "SM"), DriverText(device)))});
     if (device.simulated) head.Row({"", "software: times are a model's, no measurement"});
   }
   for (const auto& context : facts.contexts) {
-    head.Row({"context",
-              fmt::format("{} on device {}: {} rings of {}, {} of device memory{}", context.index,
-                          context.device, Count(uint64_t{context.sm_count} * context.slots_per_sm),
-                          BinaryBytes(context.ring_bytes), Bytes(context.device_memory_bytes),
-                          context.sink_only ? ", nothing kept"
-                          : context.in_host ? ", in the host's memory"
-                                            : "")});
+    head.Row({"context", fmt::format("{} on device {}{}", context.index, context.device,
+                                     reader == nullptr ? "" : ": " + RingsText(context))});
   }
-  head.Row({"launches", Count(facts.launches.size())});
+  if (reader != nullptr) head.Row({"launches", Count(facts.launches.size())});
   if (const uint64_t graphs = GraphCount(facts); graphs != 0) {
     head.Row({"graphs", fmt::format("{}, launched {}", Counted(graphs, "executable graph"),
                                     Counted(facts.graph_launches.size(), "time"))});
   }
-  head.Row({"rings", fmt::format("{} in {}", Bytes(reader.ring_raw_bytes()),
-                                 Counted(reader.ring_block_count(), "chunk"))});
+  if (reader != nullptr) {
+    head.Row({"rings", fmt::format("{} in {}", Bytes(reader->ring_raw_bytes()),
+                                   Counted(reader->ring_block_count(), "chunk"))});
+  }
   for (const auto& counter : facts.counters) {
     head.Row({"counter", Printable(fmt::format("{}: {}", counter.name, Count(counter.value)))});
   }
@@ -137,7 +148,9 @@ std::string Text(const std::string& file, const capture::Reader& reader, bool al
         {"host mark", fmt::format("and {} more; --all shows them", host_marks - kHostMarksShown)});
   }
   std::string text =
-      fmt::format("{}: capture, {}\n", file, Counted(facts.damage.chunks_whole, "chunk")) +
+      (reader == nullptr
+           ? fmt::format("{}: a run of run-iket's\n", file)
+           : fmt::format("{}: capture, {}\n", file, Counted(facts.damage.chunks_whole, "chunk"))) +
       head.Text(2);
 
   // The number is what tells kernels of one short name apart in other outputs: gemm#3.
@@ -180,8 +193,7 @@ std::string Text(const std::string& file, const capture::Reader& reader, bool al
   return text;
 }
 
-void WriteFacts(JsonWriter& json, const capture::Reader& reader) {
-  const capture::Capture& facts = reader.capture();
+void WriteFacts(JsonWriter& json, const capture::Capture& facts, const capture::Reader* reader) {
   {
     auto sessions = json.Array("sessions");
     for (const auto& session : facts.sessions) {
@@ -256,7 +268,7 @@ void WriteFacts(JsonWriter& json, const capture::Reader& reader) {
   json.Member("launches", facts.launches.size());
   json.Member("graphs", GraphCount(facts));
   json.Member("graph_launches", facts.graph_launches.size());
-  json.Member("ring_bytes", reader.ring_raw_bytes());
+  if (reader != nullptr) json.Member("ring_bytes", reader->ring_raw_bytes());
   auto notes = json.Array("notes");
   for (const auto& note : facts.notes) {
     auto entry = json.Object();
@@ -266,31 +278,42 @@ void WriteFacts(JsonWriter& json, const capture::Reader& reader) {
   }
 }
 
-}  // namespace
-
-Result<int> InfoOnCapture(const InfoOptions& options) {
-  const auto reader = [&] {
-    Progress progress("reading " + options.file);
-    return capture::Reader::Open(options.file, progress.Callback());
-  }();
-  if (!reader) return tl::unexpected(reader.error());
+Result<int> Say(const InfoOptions& options, const capture::Capture& facts,
+                const capture::Reader* reader) {
   if (options.json) {
     JsonWriter json;
     {
       auto object = json.Object();
       json.Member("file", options.file);
-      json.Member("kind", "capture");
-      json.Member("damage", reader->capture().damage.Summary());
-      WriteFacts(json, *reader);
+      json.Member("kind", reader == nullptr ? "run-iket" : "capture");
+      json.Member("damage", facts.damage.Summary());
+      WriteFacts(json, facts, reader);
     }
     Print(json.text() + "\n");
   } else {
-    Print(Text(options.file, *reader, options.all));
+    Print(Text(options.file, facts, reader, options.all));
   }
-  if (!reader->capture().damage.any()) return kExitDone;
+  if (!facts.damage.any()) return kExitDone;
   PrintError(fmt::format("{}: damaged: {}; what is whole in it was read", options.file,
-                         reader->capture().damage.Summary()));
+                         facts.damage.Summary()));
   return ExitCode(ErrorKind::kBadInput);
+}
+
+}  // namespace
+
+// Of a capture the rings are not read.
+Result<int> InfoOnCapture(const InfoOptions& options) {
+  if (IsOfRunIket(options.file)) {
+    const auto loaded = Load(options.file);
+    if (!loaded) return tl::unexpected(loaded.error());
+    return Say(options, loaded->facts(), nullptr);
+  }
+  const auto reader = [&] {
+    Progress progress("reading " + options.file);
+    return capture::Reader::Open(options.file, progress.Callback());
+  }();
+  if (!reader) return tl::unexpected(reader.error());
+  return Say(options, reader->capture(), &*reader);
 }
 
 }  // namespace iket::cli

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "base/mapped_file.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "foreign/read_run.h"
 #include "trace/decode.h"
 
 namespace iket::cli {
@@ -23,9 +25,25 @@ Result<Loaded> Decoded(const std::string& path, capture::Reader reader) {
   return Loaded{path, std::move(reader), std::move(*model)};
 }
 
+Result<Loaded> LoadRun(const std::string& path) {
+  Progress progress("reading " + path);
+  auto run = foreign::ReadRun(path, progress.Callback());
+  if (!run) return tl::unexpected(run.error());
+  return Loaded{.path = path,
+                .reader = std::nullopt,
+                .model = std::move(run->model),
+                .of_run_iket = std::move(run->facts)};
+}
+
 }  // namespace
 
+bool IsOfRunIket(const std::string& path) {
+  const auto file = MappedFile::Open(path, "capture");  // whoever reads it says why it cannot
+  return file && foreign::LooksLikeRawRun(file->bytes());
+}
+
 Result<Loaded> Load(const std::string& path) {
+  if (IsOfRunIket(path)) return LoadRun(path);
   auto reader = capture::Reader::Open(path);
   if (!reader) return tl::unexpected(reader.error());
   if (IsTooLarge(*reader)) {
@@ -38,6 +56,7 @@ Result<Loaded> Load(const std::string& path) {
 }
 
 Result<Loaded> LoadOrCount(const std::string& path) {
+  if (IsOfRunIket(path)) return LoadRun(path);
   auto reader = capture::Reader::Open(path);
   if (!reader) return tl::unexpected(reader.error());
   if (!IsTooLarge(*reader)) return Decoded(path, std::move(*reader));
@@ -88,8 +107,11 @@ int ReadCode(const Loaded& loaded) {
     return ExitCode(ErrorKind::kBadInput);
   }
   if (loaded.model.warps.size() == 0 && !loaded.tally) {
-    PrintError(fmt::format("{}: nothing was recorded; `iket info {}` says which kernels were seen",
-                           loaded.path, loaded.path));
+    PrintError(loaded.reader
+                   ? fmt::format("{}: nothing was recorded; `iket info {}` says which kernels were "
+                                 "seen",
+                                 loaded.path, loaded.path)
+                   : fmt::format("{}: run-iket recorded no warp of any launch", loaded.path));
     return ExitCode(ErrorKind::kNothing);
   }
   return kExitDone;

@@ -1,4 +1,5 @@
-// load.h: opens a capture for the commands that read one.
+// load.h: opens a capture for the commands that read one, or what run-iket recorded: by what is in
+// the file, whatever it is called.
 #pragma once
 
 #include <optional>
@@ -14,13 +15,17 @@ namespace iket::cli {
 
 struct Loaded {
   std::string path;
-  capture::Reader reader;
+  std::optional<capture::Reader> reader;  // of a capture
   trace::Model model;
   // Too large to be decoded here: the model has no warp, and this says what there is.
   std::optional<Tally> tally{};
+  capture::Capture of_run_iket{};  // what its iket.data.json states
 
-  const capture::Capture& facts() const { return reader.capture(); }
+  const capture::Capture& facts() const { return reader ? reader->capture() : of_run_iket; }
 };
+
+// True of an iket.data.json of run-iket, the warp buffers beside it being that file's.
+bool IsOfRunIket(const std::string& path);
 
 // Reads and decodes all of it. A damaged file gives what is whole in it: see ReadCode. Error
 // (kSystem): decoded it would be larger than the memory that this machine has left.

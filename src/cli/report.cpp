@@ -84,11 +84,15 @@ std::string TrustText(const Report& report) {
              fmt::format("{} without begin, {} without end",
                          Counted(counters.unmatched_ends + counters.unmatched_ends_lossy, "close"),
                          Counted(counters.unclosed_ranges, "range"))});
-  table.Row({"clock", fmt::format("{}, {:.3f} to {:.3f} GHz; residual at most {:.1f} ns, rms at "
-                                  "most {:.1f} ns",
-                                  Counted(report.clocks.sms, "SM"), report.clocks.ghz_min,
-                                  report.clocks.ghz_max, report.clocks.residual_max_ns,
-                                  report.clocks.residual_rms_ns)});
+  if (report.clocks.sms == 0 && !report.loaded.reader) {
+    table.Row({"clock", "%globaltimer alone, in steps of 32 ns"});
+  } else {
+    table.Row({"clock", fmt::format("{}, {:.3f} to {:.3f} GHz; residual at most {:.1f} ns, rms at "
+                                    "most {:.1f} ns",
+                                    Counted(report.clocks.sms, "SM"), report.clocks.ghz_min,
+                                    report.clocks.ghz_max, report.clocks.residual_max_ns,
+                                    report.clocks.residual_rms_ns)});
+  }
   for (const trace::CounterInfo& info : trace::AllCounters()) {
     const uint64_t value = counters.*info.member;
     if (info.fault && value != 0) {

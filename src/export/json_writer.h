@@ -74,6 +74,9 @@ class JsonWriter {
     Value(value);
   }
 
+  // A value that is JSON already, for whoever writes many of one form.
+  void Written(std::string_view json) { Raw(json); }
+
   const std::string& text() const { return text_; }
   // What was written since the last Take, for a sink: the document goes on.
   std::string Take() { return std::exchange(text_, {}); }

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "export/dag_json.h"
 #include "export/edges.h"
 #include "export/perfetto_fields.h"
 #include "export/tracks.h"
@@ -176,6 +177,27 @@ void WriteInstant(const HealthLine& line, uint32_t sequence, uint64_t track, Pro
   writer.Varint(TracePacket::kSequenceFlags, TracePacket::kNeedsState);
 }
 
+// Why arrows of a declared dependency are missing.
+void AddEdges(const trace::Model& model, std::span<const trace::EdgeCounts> edges,
+              std::vector<HealthLine>& lines) {
+  size_t said = 0;
+  for (size_t i = 0; i < edges.size(); ++i) {
+    const trace::EdgeCounts& counts = edges[i];
+    const uint64_t faults = counts.unequal + counts.backward + counts.left_out;
+    if ((faults == 0 && counts.linked != 0) || ++said > kMaxHealthLines) continue;
+    std::string text =
+        fmt::format("dependency {}: {} arrows", EdgeLabel(model, model.edges[i]), counts.linked);
+    if (counts.from == 0) text += fmt::format("; no {}", model.String(model.edges[i].from));
+    if (counts.to == 0) text += fmt::format("; no {}", model.String(model.edges[i].to));
+    if (counts.unequal != 0) {
+      text += fmt::format("; {} pairs of warps had the two unequally often", counts.unequal);
+    }
+    if (counts.backward != 0) text += fmt::format("; {} would lead back in time", counts.backward);
+    if (counts.left_out != 0) text += fmt::format("; {} more left out", counts.left_out);
+    lines.push_back({GlobalNs(model, 0), std::move(text)});
+  }
+}
+
 std::vector<HealthLine> HealthLines(const trace::Model& model) {
   std::vector<HealthLine> lines;
   const uint64_t start = GlobalNs(model, 0);
@@ -280,9 +302,10 @@ void WriteHostMarks(const trace::Model& model, uint32_t sequence, uint64_t track
   }
 }
 
-void WriteHealth(const trace::Model& model, uint32_t sequence, uint64_t track,
-                 ProtoWriter& writer) {
+void WriteHealth(const trace::Model& model, std::span<const trace::EdgeCounts> edges,
+                 uint32_t sequence, uint64_t track, ProtoWriter& writer) {
   std::vector<HealthLine> lines = HealthLines(model);
+  AddEdges(model, edges, lines);
   std::stable_sort(lines.begin(), lines.end(),
                    [](const HealthLine& a, const HealthLine& b) { return a.ns < b.ns; });
   for (const HealthLine& line : lines) WriteInstant(line, sequence, track, writer);

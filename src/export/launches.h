@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "export/proto.h"
+#include "trace/edge_links.h"
 #include "trace/model.h"
 
 namespace iket::exporter {
@@ -21,10 +23,11 @@ void WriteRenderStages(const trace::Model& model, uint32_t sequence, ProtoWriter
 void WriteHostMarks(const trace::Model& model, uint32_t sequence, uint64_t track,
                     ProtoWriter& writer);
 
-// What was lost, refused or is doubtful, as instants on `track`: counters and refused kernels at
-// the trace's start, partial launches at their own. At most kMaxHealthLines of each, the rest
-// counted.
+// What was lost, refused or is doubtful, as instants on `track`: counters, refused kernels and
+// declared dependencies without arrows at the trace's start, partial launches at their own. At most
+// kMaxHealthLines of each, the rest counted. `edges`: by row of Model::edges.
 inline constexpr size_t kMaxHealthLines = 100;
-void WriteHealth(const trace::Model& model, uint32_t sequence, uint64_t track, ProtoWriter& writer);
+void WriteHealth(const trace::Model& model, std::span<const trace::EdgeCounts> edges,
+                 uint32_t sequence, uint64_t track, ProtoWriter& writer);
 
 }  // namespace iket::exporter

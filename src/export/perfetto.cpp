@@ -7,6 +7,7 @@
 #include "export/proto.h"
 #include "export/tracks.h"
 #include "export/window_encoder.h"
+#include "trace/edge_links.h"
 
 namespace iket::exporter {
 namespace {
@@ -36,12 +37,23 @@ class Output {
   Result<void> status_;
 };
 
+// Those with an end of a declared dependency.
+std::vector<uint32_t> WarpsOf(const trace::EdgeLinks& links, const trace::Model& model) {
+  std::vector<uint32_t> warps;
+  for (const trace::EdgeLink& link : links.links) {
+    warps.push_back(model.events.warp[link.from]);
+    warps.push_back(model.events.warp[link.to]);
+  }
+  return warps;
+}
+
 }  // namespace
 
 Result<void> WritePerfetto(const trace::Model& model, const Sink& sink,
                            const PerfettoOptions& options) {
   Output output(sink);
-  const TrackTree tracks(model);
+  const trace::EdgeLinks links = trace::LinkEdges(model);
+  const TrackTree tracks(model, WarpsOf(links, model));
   WriteAttributes(model, output.writer());
   WriteRenderStages(model, kHeadSequence, output.writer());
   if (!tracks.WriteDescriptors(output.writer(), kHeadSequence,
@@ -51,10 +63,10 @@ Result<void> WritePerfetto(const trace::Model& model, const Sink& sink,
   if (tracks.host() != 0) {
     WriteHostMarks(model, kHeadSequence, tracks.host(), output.writer());
   }
-  WriteHealth(model, kHeadSequence, tracks.health(), output.writer());
+  WriteHealth(model, links.counts, kHeadSequence, tracks.health(), output.writer());
 
   EdgeStream stream(model, options.edges_per_window);
-  WindowEncoder encoder(model, tracks, options.range_cycles);
+  WindowEncoder encoder(model, tracks, links.links, options.range_cycles);
   std::vector<Edge> window;
   uint64_t done = 0;
   for (uint32_t sequence = kFirstWindowSequence; stream.Next(window); ++sequence) {

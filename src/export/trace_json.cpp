@@ -4,13 +4,17 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "capture/content.h"
 #include "export/edges.h"
+#include "export/json_row.h"
 #include "export/json_writer.h"
+#include "export/trace_json_tables.h"
 #include "trace/counters.h"
 
 namespace iket::exporter {
@@ -21,25 +25,51 @@ constexpr uint32_t kPopEvent = 31;
 constexpr uint32_t kAutomaticColour = 0xffffffff;
 constexpr int kStacked = 2, kOwnEnd = 1;
 
-// run-iket's numbers for the types of payloads.
-int PayloadCode(trace::PayloadType type) {
+// A payload's type by run-iket's numbers, and which of the model's bits are its own: those of a
+// narrow integer are widened there.
+struct PayloadCode {
+  int number = 0;
+  uint64_t mask = ~uint64_t{0};
+};
+
+PayloadCode CodeOf(trace::PayloadType type) {
   switch (type) {
     case trace::PayloadType::kS32:
-      return 5;
+      return {5};
     case trace::PayloadType::kU32:
-      return 6;
+      return {6};
     case trace::PayloadType::kS64:
-      return 7;
+      return {7};
     case trace::PayloadType::kF32:
-      return 13;
+      return {13};
     case trace::PayloadType::kF64:
-      return 14;
+      return {14};
     case trace::PayloadType::kU64:
-      return 16;
+      return {16};
     case trace::PayloadType::kNone:
       break;
   }
-  return 0;
+  return {};
+}
+
+PayloadCode CodeOf(const trace::Declaration& declaration) {
+  // Of an event that nobody declared the payload is its id.
+  if (declaration.kind == trace::EventKind::kUnknown) return CodeOf(trace::PayloadType::kU32);
+  using Declared = capture::PayloadType;
+  switch (const auto declared = static_cast<Declared>(declaration.payload_declared)) {
+    case Declared::kI8:
+    case Declared::kU8:
+      return {static_cast<int>(declared), 0xff};
+    case Declared::kBool:  // as TVM declares it
+      return {static_cast<int>(Declared::kU8), 0xff};
+    case Declared::kI16:
+    case Declared::kU16:
+      return {static_cast<int>(declared), 0xffff};
+    case Declared::kPointer:
+      return {static_cast<int>(declared)};
+    default:  // small floats are f32 in the model
+      return CodeOf(declaration.payload);
+  }
 }
 
 uint32_t Fnv1a(std::string_view text) {
@@ -48,15 +78,36 @@ uint32_t Fnv1a(std::string_view text) {
   return hash;
 }
 
-// From 1 on; 31 is what every pop is called.
-uint32_t EventId(uint32_t declaration) {
-  return declaration + 1 < kPopEvent ? declaration + 1 : declaration + 2;
+// What rows say of a declaration, worked out once.
+struct Said {
+  PayloadCode payload;
+  uint32_t event_id = 0;  // of the metadata, else from 1 on; 31 is what every pop is called
+  uint32_t range_id = 0;
+  uint32_t colour = kAutomaticColour;
+  bool stacked = false;  // its end is a pop
+};
+
+std::vector<Said> SaidOf(const trace::Model& model) {
+  std::vector<Said> all;
+  for (uint32_t row = 0; row < model.declarations.size(); ++row) {
+    const trace::Declaration& declaration = model.declarations[row];
+    const uint32_t own_id = row + 1 < kPopEvent ? row + 1 : row + 2;
+    const bool foreign = declaration.foreign_event != trace::kNoRow;
+    all.push_back({.payload = CodeOf(declaration),
+                   .event_id = foreign ? declaration.foreign_event : own_id,
+                   .range_id = declaration.foreign_range != trace::kNoRow
+                                   ? declaration.foreign_range
+                                   : Fnv1a(model.NameOf(declaration)),
+                   .colour = declaration.colour,
+                   .stacked = declaration.kind == trace::EventKind::kPush});
+  }
+  return all;
 }
 
 class Writer {
  public:
   Writer(const trace::Model& model, const Sink& sink, const Progress& progress)
-      : model_(model), sink_(sink), progress_(progress) {}
+      : model_(model), sink_(sink), progress_(progress), tables_(model), said_(SaidOf(model)) {}
 
   Result<void> Write() {
     {
@@ -71,10 +122,7 @@ class Writer {
       WriteLocations();
       WriteMeta();
       auto strings = json_.Array("stringTable");
-      for (const trace::Declaration& declaration : model_.declarations) {
-        const bool known = declaration.kind != trace::EventKind::kUnknown;
-        json_.Value(known ? model_.NameOf(declaration) : "unknown event");
-      }
+      for (const std::string_view text : tables_.strings()) json_.Value(text);
     }
     Flush();
     return status_;
@@ -85,26 +133,50 @@ class Writer {
     const std::string text = json_.Take();
     if (status_ && !text.empty()) status_ = sink_(text);
   }
-  void FlushIfLarge() {
+  // Ends the row at hand.
+  void WriteRow() {
+    json_.Written(row_.text());
+    row_.Clear();
     if (json_.text().size() >= kFlushBytes) Flush();
   }
 
-  uint64_t TimeOf(uint32_t warp, uint64_t cycles) const {
-    return GlobalNs(model_, model_.NsOfWarp(warp, cycles));
+  const trace::SmClock& ClockOf(uint32_t warp) const {
+    const trace::Launch& launch = model_.launches[model_.warps.launch[warp]];
+    return model_.clocks[model_.devices[launch.device].first_clock + model_.warps.sm[warp]];
   }
-  static uint32_t ColourOf(const trace::Declaration& declaration) {
-    return declaration.colour == trace::kNoRow ? kAutomaticColour : declaration.colour;
+  uint64_t TimeOf(const trace::SmClock& clock, uint64_t cycles) const {
+    return GlobalNs(model_, clock.NsOf(cycles));
   }
-  void WritePayload(trace::PayloadType type, uint64_t bits) {
-    if (type == trace::PayloadType::kNone) return;
-    json_.Member("payloadType", PayloadCode(type));
-    json_.Member("payloadVal", bits);
+  void PutPayload(const PayloadCode& code, uint64_t bits) {
+    if (code.number == 0) return;
+    row_ << R"("payloadType":)" << code.number << R"(,"payloadVal":)" << (bits & code.mask) << ",";
   }
-  void WriteXyz(const char* key, uint32_t x, uint32_t y, uint32_t z) {
+  // What an event carries: its payload, then, in a key that is ours, its further values.
+  void PutValues(uint32_t event) {
+    const uint32_t declaration = model_.events.declaration[event];
+    if (model_.HasPayload(event)) {
+      PutPayload(said_[declaration].payload, model_.events.payload[event]);
+    }
+    if (model_.values.size() == 0) return;
+    const std::vector<trace::Value>& declared = model_.declarations[declaration].more;
+    const auto [first, last] = model_.values.Of(event);
+    bool any = false;
+    for (size_t i = first; i < last; ++i) {
+      const uint8_t index = model_.values.index[i];
+      if (index >= declared.size()) continue;  // the payload, again
+      row_ << (any ? "," : R"("iketValues":[)") << R"({"nameIdx":)"
+           << tables_.NameOfValue(declaration, index) << R"(,"payloadType":)"
+           << CodeOf(declared[index].type).number << R"(,"payloadVal":)" << model_.values.value[i]
+           << "}";
+      any = true;
+    }
+    if (any) row_ << "],";
+  }
+  void WriteXyz(const char* key, const std::array<uint32_t, 3>& xyz) {
     auto object = json_.Object(key);
-    json_.Member("x", x);
-    json_.Member("y", y);
-    json_.Member("z", z);
+    json_.Member("x", xyz[0]);
+    json_.Member("y", xyz[1]);
+    json_.Member("z", xyz[2]);
   }
 
   // Launches of graphs stand apart, by graph and replay; where those are not known they stand among
@@ -145,7 +217,7 @@ class Writer {
     json_.Member("blockDimY", launch.block[1]);
     json_.Member("blockDimZ", launch.block[2]);
     json_.Member("contextId", launch.context + 1);
-    WriteXyz("enabledCluster", 1, 1, 1);
+    WriteXyz("enabledCluster", launch.only_cluster.value_or(std::array<uint32_t, 3>{1, 1, 1}));
     json_.Member("gridDimX", launch.grid[0]);
     json_.Member("gridDimY", launch.grid[1]);
     json_.Member("gridDimZ", launch.grid[2]);
@@ -153,106 +225,104 @@ class Writer {
     json_.Member("kernelName", launch.kernel == trace::kNoRow
                                    ? std::string("unknown kernel")
                                    : model_.String(model_.kernels[launch.kernel].mangled));
-    const uint32_t end = launch.first_warp + launch.warp_count;
+    const std::span<const uint32_t> warps = tables_.WarpsOf(launch);
     {
       auto markers = json_.Array("markers");
-      for (uint32_t warp = launch.first_warp; warp < end; ++warp) WriteMarkers(warp);
+      for (const uint32_t warp : warps) WriteMarkers(warp);
     }
     {
       auto ranges = json_.Array("ranges");
-      for (uint32_t warp = launch.first_warp; warp < end && status_; ++warp) WriteRanges(warp);
+      for (const uint32_t warp : warps) {
+        if (!status_) break;
+        const uint32_t first = model_.warps.first_range[warp];
+        for (uint32_t row = first; row < first + model_.warps.range_count[warp]; ++row) {
+          if (IsClosed(row)) WriteRange(warp, row);
+        }
+        if (progress_) progress_(++warps_written_, model_.warps.size());
+      }
     }
-    json_.Member("singleClusterActive", 0);
+    json_.Member("singleClusterActive", launch.only_cluster ? 1 : 0);
     auto lifetimes = json_.Array("warpLifetimes");
-    for (uint32_t warp = launch.first_warp; warp < end; ++warp) {
-      auto lifetime = json_.Object();
-      json_.Member("endTs", TimeOf(warp, model_.warps.end_cycles[warp]));
-      json_.Member("locIdx", warp);
-      json_.Member("startTs", TimeOf(warp, model_.warps.begin_cycles[warp]));
-      FlushIfLarge();
+    for (const uint32_t warp : warps) {
+      const trace::SmClock& clock = ClockOf(warp);
+      row_ << R"({"endTs":)" << TimeOf(clock, model_.warps.end_cycles[warp]) << R"(,"locIdx":)"
+           << tables_.LocationOf(warp) << R"(,"startTs":)"
+           << TimeOf(clock, model_.warps.begin_cycles[warp]) << "}";
+      WriteRow();
     }
   }
 
   void WriteMarkers(uint32_t warp) {
+    const trace::SmClock& clock = ClockOf(warp);
     const uint32_t first = model_.warps.first_mark[warp];
     for (uint32_t mark = first; mark < first + model_.warps.mark_count[warp]; ++mark) {
       const uint32_t event = model_.marks.event[mark];
-      const uint32_t row = model_.events.declaration[event];
-      const trace::Declaration& declaration = model_.declarations[row];
-      auto marker = json_.Object();
-      json_.Member("color", ColourOf(declaration));
-      json_.Member("locIdx", warp);
-      json_.Member("markerNameIdx", row);
-      // Of an event that nobody declared the payload is its id.
-      WritePayload(declaration.kind == trace::EventKind::kUnknown ? trace::PayloadType::kU32
-                                                                  : declaration.payload,
-                   model_.events.payload[event]);
-      json_.Member("timestamp", TimeOf(warp, model_.events.cycles[event]));
-      FlushIfLarge();
+      const uint32_t declaration = model_.events.declaration[event];
+      row_ << R"({"color":)" << said_[declaration].colour << R"(,"locIdx":)"
+           << tables_.LocationOf(warp) << R"(,"markerNameIdx":)" << tables_.NameOf(declaration)
+           << ",";
+      PutValues(event);
+      row_ << R"("timestamp":)" << TimeOf(clock, model_.events.cycles[event]) << "}";
+      WriteRow();
     }
   }
 
-  void WriteInternalEvent(uint32_t warp, uint32_t event, uint32_t id) {
-    const trace::Declaration& declaration = model_.declarations[model_.events.declaration[event]];
-    auto object = json_.Object();
-    json_.Member("eventId", id);
-    if (model_.HasPayload(event)) {
-      WritePayload(declaration.payload, model_.events.payload[event]);
-    }
-    json_.Member("timestamp", TimeOf(warp, model_.events.cycles[event]));
+  bool IsClosed(uint32_t range) const { return model_.ranges.end_event[range] != trace::kNoRow; }
+
+  void PutInternalEvent(uint32_t event, uint32_t id, uint64_t ns) {
+    row_ << R"({"eventId":)" << id << ",";
+    PutValues(event);
+    row_ << R"("timestamp":)" << ns << "}";
   }
-  void WriteRanges(uint32_t warp) {
+  // One that was never closed has one event.
+  void WriteRange(uint32_t warp, uint32_t row) {
     const trace::Ranges& ranges = model_.ranges;
-    const uint32_t first = model_.warps.first_range[warp];
-    for (uint32_t row = first; row < first + model_.warps.range_count[warp]; ++row) {
-      const uint32_t declaration = ranges.declaration[row];
-      const trace::Declaration& opened = model_.declarations[declaration];
-      const bool stacked = opened.kind == trace::EventKind::kPush;
-      const uint32_t id = EventId(declaration);
-      auto range = json_.Object();
-      json_.Member("endTs", TimeOf(warp, ranges.end_cycles[row]));
-      {
-        auto events = json_.Array("internalEvents");
-        WriteInternalEvent(warp, ranges.begin_event[row], id);
-        if (ranges.end_event[row] != trace::kNoRow) {
-          WriteInternalEvent(warp, ranges.end_event[row], stacked ? kPopEvent : id);
-        }
-      }
-      json_.Member("rangeColor", ColourOf(opened));
-      json_.Member("rangeId", Fnv1a(model_.NameOf(opened)));
-      json_.Member("rangeNameIdx", declaration);
-      json_.Member("rangeScope", 0);
-      json_.Member("rangeType", stacked ? kStacked : kOwnEnd);
-      json_.Member("startTs", TimeOf(warp, ranges.begin_cycles[row]));
-      {
-        auto places = json_.Array("warpLocIdxs");
-        json_.Value(warp);
-        json_.Value(warp);
-      }
-      FlushIfLarge();
+    const trace::SmClock& clock = ClockOf(warp);
+    const uint32_t declaration = ranges.declaration[row];
+    const Said& said = said_[declaration];
+    const uint64_t begin = TimeOf(clock, ranges.begin_cycles[row]);
+    const uint64_t end = TimeOf(clock, ranges.end_cycles[row]);
+    row_ << R"({"endTs":)" << end << R"(,"internalEvents":[)";
+    PutInternalEvent(ranges.begin_event[row], said.event_id, begin);
+    if (IsClosed(row)) {
+      row_ << ",";
+      PutInternalEvent(ranges.end_event[row], said.stacked ? kPopEvent : said.event_id, end);
     }
-    if (progress_) progress_(++warps_written_, model_.warps.size());
+    const uint32_t location = tables_.LocationOf(warp);
+    row_ << R"(],"rangeColor":)" << said.colour << R"(,"rangeId":)" << said.range_id
+         << R"(,"rangeNameIdx":)" << tables_.NameOf(declaration)
+         << R"(,"rangeScope":0,"rangeType":)" << (said.stacked ? kStacked : kOwnEnd)
+         << R"(,"startTs":)" << begin << R"(,"warpLocIdxs":[)" << location << "," << location
+         << "]}";
+    WriteRow();
   }
 
   void WriteLocations() {
     auto locations = json_.Array("locationTable");
     const trace::Warps& warps = model_.warps;
-    for (uint32_t warp = 0; warp < warps.size(); ++warp) {
+    for (const uint32_t warp : tables_.locations()) {
       const trace::Device& device = model_.devices[model_.launches[warps.launch[warp]].device];
       const uint32_t sm = warps.sm[warp];
       const trace::SmPlace place = sm < device.places.size() ? device.places[sm] : trace::SmPlace{};
-      auto location = json_.Object();
-      {
-        auto cta = json_.Array("ctaId");
-        json_.Value(warps.cta_x[warp]);
-        json_.Value(warps.cta_y[warp]);
-        json_.Value(warps.cta_z[warp]);
+      row_ << R"({"ctaId":[)" << warps.cta_x[warp] << "," << warps.cta_y[warp] << ","
+           << warps.cta_z[warp] << R"(],"gpcId":)" << place.gpc << R"(,"smId":)" << sm
+           << R"(,"tpcId":)" << place.tpc << R"(,"warpId":)"
+           << (warps.index[warp] == trace::kNoRow ? -1 : int64_t{warps.index[warp]}) << "}";
+      WriteRow();
+    }
+  }
+
+  // Readers of run-iket's files take each range for one with two ends.
+  void WriteUnclosedRanges() {
+    auto ranges = json_.Array("unclosedRanges");
+    for (const trace::Launch& launch : model_.launches) {
+      for (const uint32_t warp : tables_.WarpsOf(launch)) {
+        if (!status_) return;
+        const uint32_t first = model_.warps.first_range[warp];
+        for (uint32_t row = first; row < first + model_.warps.range_count[warp]; ++row) {
+          if (!IsClosed(row)) WriteRange(warp, row);
+        }
       }
-      json_.Member("gpcId", place.gpc);
-      json_.Member("smId", sm);
-      json_.Member("tpcId", place.tpc);
-      json_.Member("warpId", warps.index[warp] == trace::kNoRow ? -1 : int64_t{warps.index[warp]});
-      FlushIfLarge();
     }
   }
 
@@ -270,10 +340,24 @@ class Writer {
       json_.Member("command", model_.String(model_.command));
       json_.Member("damage", model_.String(model_.damage));
       WriteGraphNodes();
-      auto counters = json_.Object("counters");
-      for (const trace::CounterInfo& counter : trace::AllCounters()) {
-        json_.Member(counter.name, model_.counters.*counter.member);
+      {
+        auto counters = json_.Object("counters");
+        for (const trace::CounterInfo& counter : trace::AllCounters()) {
+          json_.Member(counter.name, model_.counters.*counter.member);
+        }
       }
+      {
+        auto edges = json_.Array("edges");  // what depends on what by design
+        for (const trace::DeclaredEdge& edge : model_.edges) {
+          auto entry = json_.Object();
+          json_.Member("dag", model_.String(edge.dag));
+          json_.Member("source", model_.String(edge.from));
+          json_.Member("target", model_.String(edge.to));
+          json_.Member("label", model_.String(edge.label));
+          json_.Member("via", model_.String(edge.via));
+        }
+      }
+      WriteUnclosedRanges();
     }
     json_.Member("version", 1);
   }
@@ -281,7 +365,10 @@ class Writer {
   const trace::Model& model_;
   const Sink& sink_;
   const Progress& progress_;
+  const TraceJsonTables tables_;
+  const std::vector<Said> said_;  // by declaration
   JsonWriter json_;
+  JsonRow row_;
   std::map<std::pair<uint32_t, uint32_t>, std::vector<const trace::Launch*>> replays_;
   uint64_t warps_written_ = 0;
   Result<void> status_;

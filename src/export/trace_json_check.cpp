@@ -89,7 +89,9 @@ class Walk : public nlohmann::json_sax<Json> {
   bool boolean(bool value) override {
     Expect(Type::kTruth, "a truth value");
     const Frame& frame = frames_.back();
-    if (frame.node == Node::kIket && frame.key != nullptr) simulated_ = value;
+    if (frame.node == Node::kIket && frame.key != nullptr && frame.key->name == "simulated") {
+      simulated_ = value;
+    }
     return true;
   }
   bool number_float(double, const std::string&) override {
@@ -143,9 +145,8 @@ class Walk : public nlohmann::json_sax<Json> {
     };
     if (frame.node == Node::kPlaces) require(frame.elements == 2, "two elements");
     if (frame.node == Node::kCta) require(frame.elements == 3, "three elements");
-    if (frame.node == Node::kInternalEvents) {
-      require(frame.elements == 1 || frame.elements == 2, "one or two events");
-    }
+    if (frame.node == Node::kInternalEvents) require(frame.elements == 2, "two events");
+    if (frame.node == Node::kOnlyEvents) require(frame.elements == 1, "one event");
     frames_.pop_back();
     return true;
   }
@@ -240,6 +241,7 @@ class Walk : public nlohmann::json_sax<Json> {
         ++lifetimes_;
         break;
       case Node::kRange:
+      case Node::kUnclosedRange:
         ++ranges_;
         break;
       case Node::kMarker:
@@ -285,7 +287,9 @@ class Walk : public nlohmann::json_sax<Json> {
                 fmt::format("row {} of {}, which has {}", most.row, table, rows));
   }
   void EndObject(const Frame& frame) {
-    if ((frame.node == Node::kRange || frame.node == Node::kLifetime) && frame.end < frame.start) {
+    if ((frame.node == Node::kRange || frame.node == Node::kUnclosedRange ||
+         frame.node == Node::kLifetime) &&
+        frame.end < frame.start) {
       Add("time",
           fmt::format("{} ends at {}, before it begins at {}", Named(), frame.end, frame.start));
     }

@@ -1,7 +1,8 @@
 // trace_json_check.h: is a stream of bytes JSON in the schema of NVIDIA's run-iket?
 //
 // Every key of its files is there with a value of its type, rows name rows that exist, ranges and
-// lifetimes end after they begin, and a range has one event or two. Further keys are passed over.
+// lifetimes end after they begin, and a range has two events, one that was never closed, in
+// meta.iket, one. Further keys are passed over.
 // Private to check.cpp and its tests.
 #pragma once
 

@@ -23,6 +23,9 @@ enum class Node : uint8_t {
   kRange,
   kInternalEvents,
   kInternalEvent,
+  kUnclosedRanges,
+  kUnclosedRange,
+  kOnlyEvents,
   kPlaces,
   kLifetimes,
   kLifetime,
@@ -93,6 +96,18 @@ inline constexpr Key kRange[] = {
     {"startTs", Type::kInteger},
     {"warpLocIdxs", Type::kArray, Node::kPlaces},
 };
+// A range of ours that nobody closed: as kRange, with the one event that opened it.
+inline constexpr Key kUnclosedRange[] = {
+    {"endTs", Type::kInteger},
+    {"internalEvents", Type::kArray, Node::kOnlyEvents},
+    {"rangeColor", Type::kInteger},
+    {"rangeId", Type::kInteger},
+    {"rangeNameIdx", Type::kInteger},
+    {"rangeScope", Type::kInteger},
+    {"rangeType", Type::kInteger},
+    {"startTs", Type::kInteger},
+    {"warpLocIdxs", Type::kArray, Node::kPlaces},
+};
 inline constexpr Key kInternalEvent[] = {
     {"eventId", Type::kInteger},
     {"payloadType", Type::kInteger, Node::kAny, false},
@@ -111,6 +126,7 @@ inline constexpr Key kLocation[] = {
 // What iket adds.
 inline constexpr Key kIket[] = {
     {"simulated", Type::kTruth, Node::kAny, false},
+    {"unclosedRanges", Type::kArray, Node::kUnclosedRanges, false},
 };
 inline constexpr Key kMeta[] = {
     {"iket", Type::kObject, Node::kIket, false},
@@ -132,6 +148,8 @@ constexpr std::span<const Key> KeysOf(Node node) {
       return kMarker;
     case Node::kRange:
       return kRange;
+    case Node::kUnclosedRange:
+      return kUnclosedRange;
     case Node::kInternalEvent:
       return kInternalEvent;
     case Node::kLifetime:
@@ -162,7 +180,10 @@ constexpr Element ElementOf(Node array) {
       return {Type::kObject, Node::kMarker};
     case Node::kRanges:
       return {Type::kObject, Node::kRange};
+    case Node::kUnclosedRanges:
+      return {Type::kObject, Node::kUnclosedRange};
     case Node::kInternalEvents:
+    case Node::kOnlyEvents:
       return {Type::kObject, Node::kInternalEvent};
     case Node::kLifetimes:
       return {Type::kObject, Node::kLifetime};
@@ -194,6 +215,10 @@ constexpr std::string_view NameOf(Node node) {
     case Node::kRanges:
     case Node::kRange:
       return "a range";
+    case Node::kUnclosedRanges:
+    case Node::kUnclosedRange:
+      return "an unclosed range";
+    case Node::kOnlyEvents:
     case Node::kInternalEvents:
     case Node::kInternalEvent:
       return "an internal event";

@@ -69,7 +69,7 @@ std::string LaunchLabel(const trace::Model& model, const trace::Launch& launch) 
                      launch.block[2], graph.empty() ? "" : " " + graph);
 }
 
-TrackTree::TrackTree(const trace::Model& model)
+TrackTree::TrackTree(const trace::Model& model, std::span<const uint32_t> marked)
     : model_(model), row_of_warp_(model.warps.size(), 0) {
   for (const trace::Launch& launch : model.launches) {
     if (CtaCount(model, launch) > kMaxCtaTracks) {
@@ -78,6 +78,7 @@ TrackTree::TrackTree(const trace::Model& model)
       PlaceByWarp(launch);
     }
   }
+  for (const uint32_t warp : marked) rows_[row_of_warp_[warp]].has_marks = true;
   NumberRows();
   GrowTree();
 }
@@ -289,10 +290,11 @@ std::string TrackTree::NameOf(const Track& track) const {
 
 std::string TrackTree::NameOfRow(const Row& row) const {
   const trace::Warps& warps = model_.warps;
-  if (row.by_slot && row.lane > 0) {
-    return fmt::format("slot {} ({})", warps.slot[row.warp], row.lane + 1);
+  if (row.by_slot) {
+    const uint8_t slot = warps.slot[row.warp];
+    const std::string name = slot == trace::kNoSlot ? "warps" : fmt::format("slot {}", slot);
+    return row.lane == 0 ? name : fmt::format("{} ({})", name, row.lane + 1);
   }
-  if (row.by_slot) return fmt::format("slot {}", warps.slot[row.warp]);
   if (warps.index[row.warp] == kNoRow) return fmt::format("warp ? (slot {})", warps.slot[row.warp]);
   return fmt::format("warp {}", warps.index[row.warp]);
 }

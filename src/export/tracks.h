@@ -6,7 +6,7 @@
 //         CTA (3, 0, 0)
 //           warp 0           Warp Life Time
 //             StackedRanges  ranges, nested
-//             Marker         marks
+//             Marker         marks, and both ends of declared dependencies
 //             Crossed 1      ranges of divergent lane groups that do not nest, one track a depth
 //             load           ranges of tokens, one track a name, and more where they overlap
 //             wgmma          ranges and marks of a lane, iket::lane
@@ -27,6 +27,7 @@
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,7 +45,8 @@ inline constexpr uint64_t kMaxCtaTracks = 2000;
 
 class TrackTree {
  public:
-  explicit TrackTree(const trace::Model& model);
+  // `marked`: warps that get a track for marks even if they have none of their own.
+  explicit TrackTree(const trace::Model& model, std::span<const uint32_t> marked = {});
 
   // Uuids of the tracks of a warp. Those of ranges and marks are 0 where the warp's row has none.
   uint64_t LifeTime(uint32_t warp) const { return rows_[row_of_warp_[warp]].uuid; }
@@ -57,6 +59,8 @@ class TrackTree {
     const uint32_t row = row_of_warp_[warp];
     return IsApart(range) ? apart_.at(ApartOf(row, range)) : rows_[row].ranges;
   }
+  // The track of the warp's marks; 0 if its row has none and the warp is not one of `marked`.
+  uint64_t Marks(uint32_t warp) const { return rows_[row_of_warp_[warp]].marks; }
   uint64_t health() const { return health_; }
   uint64_t host() const { return host_; }  // 0 if the model has no host marks
   size_t track_count() const { return next_uuid_ - 1; }

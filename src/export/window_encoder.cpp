@@ -6,6 +6,7 @@
 #include <bit>
 #include <numeric>
 
+#include "export/dag_json.h"
 #include "export/perfetto_fields.h"
 
 namespace iket::exporter {
@@ -130,13 +131,20 @@ void WriteClock(ProtoWriter& writer, uint32_t id, uint64_t ns, bool incremental)
 
 }  // namespace
 
-WindowEncoder::WindowEncoder(const trace::Model& model, const TrackTree& tracks, bool range_cycles)
+WindowEncoder::WindowEncoder(const trace::Model& model, const TrackTree& tracks,
+                             std::span<const trace::EdgeLink> links, bool range_cycles)
     : model_(model),
       tracks_(tracks),
+      links_(links),
       range_cycles_(range_cycles),
       has_large_(model.flows.size() + model.values.size() != 0),
-      iids_(1 + 2 * model.declarations.size(), 0),
+      iids_(1 + 2 * model.declarations.size() + model.edges.size(), 0),
       flows_by_source_(model.flows.size()) {
+  for (uint32_t link = 0; link < links.size(); ++link) {
+    link_ends_.push_back({links[link].from, link, false});
+    link_ends_.push_back({links[link].to, link, true});
+  }
+  std::ranges::sort(link_ends_);
   std::iota(flows_by_source_.begin(), flows_by_source_.end(), 0u);
   std::ranges::stable_sort(flows_by_source_, {},
                            [&](uint32_t row) { return model.flows.from[row]; });
@@ -197,6 +205,10 @@ uint32_t WindowEncoder::LabelOf(const Edge& edge) const {
 std::string WindowEncoder::LabelText(uint32_t label) const {
   if (label == kLifeTimeLabel) return "Warp Life Time";
   const size_t count = model_.declarations.size();
+  if (label > 2 * count) {
+    const trace::DeclaredEdge& edge = model_.edges[label - 1 - 2 * count];
+    return EdgeLabel(model_, edge);
+  }
   const bool unmatched = label > count;
   const trace::Declaration& declaration = model_.declarations[label - 1 - (unmatched ? count : 0)];
   if (!unmatched && declaration.kind == trace::EventKind::kUnknown) return "unknown event";
@@ -227,11 +239,21 @@ void WindowEncoder::InternNames(std::span<const Edge> window) {
       const trace::StringId category = model_.declarations[before].category;
       if (category != 0) used_categories_.insert(category);
     }
-    const uint32_t label = LabelOf(edge);
-    if (label == kNoRow || iids_[label] != 0) continue;
-    used_.push_back(label);
-    iids_[label] = static_cast<uint32_t>(used_.size());  // iids start at 1
+    if (const uint32_t label = LabelOf(edge); label != kNoRow) Use(label);
+    for (const LinkEnd& end : LinksAt(edge.event)) Use(LabelOfLink(end.link));
   }
+}
+
+void WindowEncoder::Use(uint32_t label) {
+  if (iids_[label] != 0) return;
+  used_.push_back(label);
+  iids_[label] = static_cast<uint32_t>(used_.size());  // iids start at 1
+}
+
+std::span<const WindowEncoder::LinkEnd> WindowEncoder::LinksAt(uint32_t event) const {
+  if (link_ends_.empty() || event == kNoRow) return {};
+  const auto found = std::ranges::equal_range(link_ends_, event, {}, &LinkEnd::event);
+  return {found.begin(), found.end()};
 }
 
 void WindowEncoder::WriteHead(uint64_t first_ns, uint32_t sequence, ProtoWriter& writer) {
@@ -294,7 +316,7 @@ void WindowEncoder::WriteWarpBegin(const Edge& edge, uint64_t delta_ns, uint32_t
     }
     if (warps.index[warp] != kNoRow) WriteArgument(writer, kWarp, warps.index[warp]);
     WriteArgument(writer, kSm, warps.sm[warp]);
-    WriteArgument(writer, kSlot, warps.slot[warp]);
+    if (warps.slot[warp] != trace::kNoSlot) WriteArgument(writer, kSlot, warps.slot[warp]);
     WriteArgument(writer, kCycles, warps.end_cycles[warp] - warps.begin_cycles[warp]);
     if (warps.flags[warp] != 0) WriteArgument(writer, kState, StateOf(warps.flags[warp]));
     writer.Varint(TrackEvent::kType, TrackEvent::kSliceBegin);
@@ -330,6 +352,24 @@ bool WindowEncoder::WriteLarge(const Edge& edge, uint64_t delta_ns, uint32_t seq
   }
   writer.Varint(TracePacket::kSequenceFlags, TracePacket::kNeedsState);
   return true;
+}
+
+void WindowEncoder::WriteLinks(const Edge& edge, uint32_t sequence, ProtoWriter& writer) {
+  for (const LinkEnd& end : LinksAt(edge.event)) {
+    auto packet = writer.Message(Trace::kPacket);
+    writer.Varint(TracePacket::kTimestamp, 0);  // after the event
+    writer.Varint(TracePacket::kSequenceId, sequence);
+    {
+      auto event = writer.Message(TracePacket::kTrackEvent);
+      writer.Varint(TrackEvent::kType, TrackEvent::kInstant);
+      writer.Varint(TrackEvent::kNameIid, iids_[LabelOfLink(end.link)]);
+      writer.Varint(TrackEvent::kTrackUuid, tracks_.Marks(edge.warp));
+      // Behind the numbers of the model's flows.
+      writer.Fixed64(end.is_target ? TrackEvent::kTerminatingFlowIds : TrackEvent::kFlowIds,
+                     uint64_t{model_.flows.size()} + end.link + 1);
+    }
+    writer.Varint(TracePacket::kSequenceFlags, TracePacket::kNeedsState);
+  }
 }
 
 uint8_t* WindowEncoder::PutValue(uint8_t* out, const Edge& edge, uint8_t index,
@@ -412,27 +452,28 @@ void WindowEncoder::Encode(std::span<const Edge> window, uint32_t sequence, Prot
   for (const Edge& edge : window) {
     const uint64_t delta = edge.ns - ns;
     ns = edge.ns;
-    if (edge.kind == EdgeKind::kWarpBegin) {
-      WriteWarpBegin(edge, delta, sequence, writer);
-      continue;
-    }
-    if (has_large_ && WriteLarge(edge, delta, sequence, writer)) {
-      continue;
-    }
-    // Everything below 128 bytes, so that both lengths are one byte, patched in at the end.
-    uint8_t* out = writer.Reserve(128);
-    out = PutTag(out, Trace::kPacket);
-    uint8_t* const packet_length = out++;
-    out = PutVarintField(out, TracePacket::kTimestamp, delta);
-    out = PutVarintField(out, TracePacket::kSequenceId, sequence);
-    out = PutTag(out, TracePacket::kTrackEvent);
-    uint8_t* const event_length = out++;
-    out = PutEvent(out, edge);
-    *event_length = static_cast<uint8_t>(out - event_length - 1);
-    out = PutSmall(out, TracePacket::kSequenceFlags, TracePacket::kNeedsState);
-    *packet_length = static_cast<uint8_t>(out - packet_length - 1);
-    writer.Commit(out);
+    WriteEdge(edge, delta, sequence, writer);
+    if (!link_ends_.empty()) WriteLinks(edge, sequence, writer);
   }
+}
+
+void WindowEncoder::WriteEdge(const Edge& edge, uint64_t delta_ns, uint32_t sequence,
+                              ProtoWriter& writer) {
+  if (edge.kind == EdgeKind::kWarpBegin) return WriteWarpBegin(edge, delta_ns, sequence, writer);
+  if (has_large_ && WriteLarge(edge, delta_ns, sequence, writer)) return;
+  // Everything below 128 bytes, so that both lengths are one byte, patched in at the end.
+  uint8_t* out = writer.Reserve(128);
+  out = PutTag(out, Trace::kPacket);
+  uint8_t* const packet_length = out++;
+  out = PutVarintField(out, TracePacket::kTimestamp, delta_ns);
+  out = PutVarintField(out, TracePacket::kSequenceId, sequence);
+  out = PutTag(out, TracePacket::kTrackEvent);
+  uint8_t* const event_length = out++;
+  out = PutEvent(out, edge);
+  *event_length = static_cast<uint8_t>(out - event_length - 1);
+  out = PutSmall(out, TracePacket::kSequenceFlags, TracePacket::kNeedsState);
+  *packet_length = static_cast<uint8_t>(out - packet_length - 1);
+  writer.Commit(out);
 }
 
 }  // namespace iket::exporter

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/bytes.h"
 #include "capture/reader.h"
 
 namespace iket::trace {
@@ -92,6 +93,13 @@ PayloadForm FormOfValue(const capture::Attribute& attribute) {
   return FormOf(capture::TypeOf(static_cast<capture::PayloadType>(attribute.number)));
 }
 
+// Four bytes, little-endian; kNoRow where they are not.
+uint32_t ForeignId(const capture::Attribute& attribute) {
+  return UntrustedBytes(attribute.text.data(), attribute.text.size())
+      .Read<uint32_t>(0)
+      .value_or(kNoRow);
+}
+
 // What attributes say, to where it belongs. Those of a later version say nothing.
 void Annotate(Attributes attributes, StringInterner& strings, Declaration& row) {
   for (const capture::Attribute& attribute : attributes) {
@@ -112,6 +120,12 @@ void Annotate(Attributes attributes, StringInterner& strings, Declaration& row) 
         break;
       case capture::AttributeKind::kGroup:
         row.group = text();
+        break;
+      case capture::AttributeKind::kForeignEvent:
+        row.foreign_event = ForeignId(attribute);
+        break;
+      case capture::AttributeKind::kForeignRange:
+        row.foreign_range = ForeignId(attribute);
         break;
       default:
         break;
@@ -185,16 +199,19 @@ Declarations::Declarations(std::span<const capture::Declaration> declared, Attri
     const bool is_sync = one.kind == capture::EventKind::kSync &&
                          capture::TypeOf(one.payload) == capture::PayloadType::kU32;
     const bool is_mark = one.kind == capture::EventKind::kSync && !is_sync;
-    const Declaration row{.id = one.event,
-                          .kind = is_mark ? EventKind::kMark : KindOf(one.kind),
-                          // A timer's low word says nothing to anybody.
-                          .payload = is_sync ? PayloadType::kNone : form.type,
-                          .name = strings.Intern(one.name),
-                          .file = strings.Intern(one.file),
-                          .line = one.line,
-                          .colour = one.colour,
-                          // Without its pops no push could be closed.
-                          .left_out = one.left_out && one.kind != capture::EventKind::kPop};
+    const Declaration row{
+        .id = one.event,
+        .kind = is_mark ? EventKind::kMark : KindOf(one.kind),
+        // A timer's low word says nothing to anybody.
+        .payload = is_sync ? PayloadType::kNone : form.type,
+        .payload_declared =
+            is_sync ? uint8_t{0} : static_cast<uint8_t>(capture::TypeOf(one.payload)),
+        .name = strings.Intern(one.name),
+        .file = strings.Intern(one.file),
+        .line = one.line,
+        .colour = one.colour,
+        // Without its pops no push could be closed.
+        .left_out = one.left_out && one.kind != capture::EventKind::kPop};
     if (row.id == 0 || row.id > ring::kEventIdMask) continue;  // no record can carry it
     const auto [known, is_new] = row_of_meaning.try_emplace(
         std::tuple(row.id, row.kind, row.payload, row.name, row.left_out),

@@ -153,5 +153,38 @@ TEST(IdTable, AgreesWithAHashMap) {
   }
 }
 
+TEST(Declarations, WhatAnotherToolsMetadataCallsIt) {
+  const auto four = [](const char* bytes) { return std::string(bytes, 4); };
+  Tables tables(
+      {{.image = 0, .event = 7, .kind = Kind::kPush, .payload = Payload::kI8, .name = "a"},
+       {.image = 0, .event = 8, .kind = Kind::kMark, .name = "b"},
+       {.image = 0, .event = 9, .kind = Kind::kMark, .name = "c"}},
+      {{.image = 0,
+        .event = 7,
+        .position = 0,
+        .what = capture::AttributeKind::kForeignEvent,
+        .text = four("\x05\0\0\0")},
+       {.image = 0,
+        .event = 7,
+        .position = 1,
+        .what = capture::AttributeKind::kForeignRange,
+        .text = four("\x01\x02\x03\x84")},
+       {.image = 0,
+        .event = 9,
+        .position = 0,
+        .what = capture::AttributeKind::kForeignEvent,
+        .text = "cut"}});
+  const auto row = [&](uint32_t id) {
+    return tables.rows[tables.declarations.OfImage(0).Find(id)];
+  };
+  EXPECT_EQ(row(7).foreign_event, 5u);
+  EXPECT_EQ(row(7).foreign_range, 0x84030201u);
+  EXPECT_EQ(row(7).payload, PayloadType::kS32);
+  EXPECT_EQ(row(7).payload_declared, 1);
+  EXPECT_EQ(row(8).foreign_event, kNoRow);
+  EXPECT_EQ(row(8).foreign_range, kNoRow);
+  EXPECT_EQ(row(9).foreign_event, kNoRow);
+}
+
 }  // namespace
 }  // namespace iket::trace

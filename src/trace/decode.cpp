@@ -251,6 +251,8 @@ class Decoding {
     launch.context = grid.context;
     launch.device = *DeviceRow(facts_, grid.context);
     launch.grid_id = grid.grid_id;
+    const capture::KernelFilter* const filter = facts_.FindFilter(kernel);
+    if (filter != nullptr && filter->by_cluster) launch.only_cluster = filter->cluster;
     const uint32_t shape = match != kNoRow ? match : log_.SharedShape(grid.context, kernel);
     if (shape != kNoRow) {
       const capture::Launch& from = facts_.launches[shape];

@@ -1,5 +1,5 @@
 // facts.h: the part of a model that the capture states outright: process, devices, kernels,
-// contexts. Private to the room.
+// contexts. For this room and for those that make models of what other tools recorded.
 #pragma once
 
 #include <array>

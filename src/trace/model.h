@@ -101,6 +101,9 @@ struct Declaration {
   uint32_t id = 0;  // the 31 bits that records carry
   EventKind kind = EventKind::kUnknown;
   PayloadType payload = PayloadType::kNone;
+  // The number that the declaration gives the payload's type (capture::PayloadType): `payload` has
+  // widened narrow integers and small floats. 0: nothing beyond `payload` is known.
+  uint8_t payload_declared = 0;
   StringId name = 0;
   StringId payload_name = 0;  // what the payload is called; "" just that
   std::vector<Value> more{};  // values beside the payload: see Model::values
@@ -113,6 +116,9 @@ struct Declaration {
   uint32_t line = 0;         // 0 unknown
   uint32_t colour = kNoRow;  // 0x00RRGGBB; kNoRow: automatic
   bool left_out = false;     // nothing of it was to be recorded, and nothing of it is in the model
+  // Of a mark of another tool's: what NVIDIA's metadata calls event and range; kNoRow: it is ours.
+  uint32_t foreign_event = kNoRow;
+  uint32_t foreign_range = kNoRow;
 };
 
 enum class Completeness : uint8_t {
@@ -145,6 +151,9 @@ struct Launch {
   uint32_t graph = kNoRow;   // the executable graph, in the order in which they were instantiated
   uint32_t node = kNoRow;    // in the order of the driver, nodes of child graphs counted too
   uint32_t replay = kNoRow;  // how many launches of this graph were before this one
+
+  // The place of the only cluster (without clusters, CTA) that was to be recorded; nothing: all.
+  std::optional<std::array<uint32_t, 3>> only_cluster{};
 
   Completeness completeness = Completeness::kUnknown;
   uint64_t warps_expected = 0;  // 0 if not known
@@ -181,6 +190,8 @@ enum WarpFlag : uint8_t {
   kWarpHoled = 128,       // records in its middle were overwritten: see Model::holes
 };
 
+inline constexpr uint8_t kNoSlot = 0xff;  // it is not known
+
 struct Warps {
   std::vector<uint32_t> launch;
   std::vector<uint32_t> cta_x;
@@ -188,7 +199,7 @@ struct Warps {
   std::vector<uint32_t> index;         // warp within its CTA; kNoRow without block dimensions
   std::vector<uint16_t> tid_x, tid_y, tid_z;  // threadIdx of one of its threads; z modulo 32
   std::vector<uint16_t> sm;
-  std::vector<uint8_t> slot;   // hardware warp slot of the SM
+  std::vector<uint8_t> slot;   // hardware warp slot of the SM, or kNoSlot
   std::vector<uint8_t> flags;  // WarpFlag
   std::vector<uint64_t> begin_cycles, end_cycles;
   std::vector<double> begin_ns, end_ns;

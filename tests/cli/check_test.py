@@ -149,7 +149,7 @@ class CheckExportTest(harness.CliTest):
         trace = json.loads(self.export("trace.json"))
         for place in trace["locationTable"]:
             del place["smId"]
-        trace["locationTable"] *= 5
+        trace["locationTable"] *= 9
         count = len(trace["locationTable"])
         self.assertGreater(count, 20)
         result = self.check(json.dumps(trace).encode(), "file.trace.json")

@@ -26,7 +26,8 @@ LOCATION = {"ctaId", "gpcId", "smId", "tpcId", "warpId"}
 TOP = {"graphLaunches", "launches", "locationTable", "meta", "stringTable"}
 
 # run-iket's numbers of payload types: how the bits read.
-READ = {5: ("<I", "<i"), 6: ("<I", "<I"), 7: ("<Q", "<q"), 13: ("<I", "<f"), 14: ("<Q", "<d"), 16: ("<Q", "<Q")}
+READ = {1: ("<B", "<b"), 2: ("<B", "<B"), 3: ("<H", "<h"), 4: ("<H", "<H"), 5: ("<I", "<i"), 6: ("<I", "<I"),
+        7: ("<Q", "<q"), 13: ("<I", "<f"), 14: ("<Q", "<d"), 15: ("<Q", "<Q"), 16: ("<Q", "<Q")}
 
 
 def fnv1a(text):
@@ -66,11 +67,11 @@ class FormatsTest(unittest.TestCase):
         for launch in trace["launches"]:
             self.assertEqual(set(launch), LAUNCH)
             for marker in launch["markers"]:
-                self.assertEqual(set(marker) - PAYLOAD, MARKER)
+                self.assertEqual(set(marker) - PAYLOAD - {"iketValues"}, MARKER)
             for entry in launch["ranges"]:
                 self.assertEqual(set(entry), RANGE)
                 for event in entry["internalEvents"]:
-                    self.assertEqual(set(event) - PAYLOAD, INTERNAL_EVENT)
+                    self.assertEqual(set(event) - PAYLOAD - {"iketValues"}, INTERNAL_EVENT)
             for lifetime in launch["warpLifetimes"]:
                 self.assertEqual(set(lifetime), LIFETIME)
         for location in trace["locationTable"]:
@@ -82,17 +83,28 @@ class FormatsTest(unittest.TestCase):
         names = trace["stringTable"]
         self.assertEqual(len(trace["launches"]), len(model["launches"]))
         expected, got = collections.Counter(), collections.Counter()
+        # A place stands once in the table, however many launches had a warp there.
+        warps = [(warp["sm"], -1 if warp["index"] is None else warp["index"],
+                  "(0, 0, 0)" if warp["orphan"] else warp["cta"]) for warp in model["warps"]]
+        places = [(place["smId"], place["warpId"], "({}, {}, {})".format(*place["ctaId"]))
+                  for place in trace["locationTable"]]
+        self.assertEqual(len(places), len(set(places)))
+        self.assertEqual(set(places), set(warps))
         for entry in model["ranges"]:
             end = None if entry["unclosed"] else same_number(entry.get("end_payload"))
-            expected[(entry["warp"], entry["name"], entry["begin"], entry["end"], not entry["unclosed"],
+            expected[(warps[entry["warp"]], entry["name"], entry["begin"], entry["end"], not entry["unclosed"],
                       same_number(entry["payload"]), end)] += 1
         for mark in model["instants"]:
             if not mark["unmatched"]:
                 name = "unknown event" if mark["unknown"] else mark["name"]
-                expected[(mark["warp"], name, mark["ns"], same_number(mark["payload"]))] += 1
+                expected[(warps[mark["warp"]], name, mark["ns"], same_number(mark["payload"]))] += 1
         for row, warp in enumerate(model["warps"]):
-            expected[("life", row, warp["begin"], warp["end"])] += 1
+            expected[("life", warps[row], warp["begin"], warp["end"])] += 1
+        unclosed = trace["meta"]["iket"]["unclosedRanges"]
+        self.assertTrue(all(len(entry["internalEvents"]) == 1 for entry in unclosed))
         for launch in trace["launches"]:
+            self.assertTrue(all(len(entry["internalEvents"]) == 2 for entry in launch["ranges"]))
+        for launch in [*trace["launches"], {"ranges": unclosed, "markers": [], "warpLifetimes": []}]:
             for entry in launch["ranges"]:
                 first, last = entry["internalEvents"][0], entry["internalEvents"][-1]
                 closed = len(entry["internalEvents"]) == 2
@@ -105,23 +117,18 @@ class FormatsTest(unittest.TestCase):
                         self.assertEqual(last["eventId"], first["eventId"])
                 self.assertNotEqual(first["eventId"], 31)
                 self.assertEqual(entry["rangeId"], fnv1a(names[entry["rangeNameIdx"]]))
-                warp = entry["warpLocIdxs"][0]
-                self.assertEqual(entry["warpLocIdxs"], [warp, warp])
-                got[(warp, names[entry["rangeNameIdx"]], entry["startTs"], entry["endTs"], closed,
+                place = entry["warpLocIdxs"][0]
+                self.assertEqual(entry["warpLocIdxs"], [place, place])
+                got[(places[place], names[entry["rangeNameIdx"]], entry["startTs"], entry["endTs"], closed,
                      payload_of(first), payload_of(last) if closed else None)] += 1
             for marker in launch["markers"]:
-                got[(marker["locIdx"], names[marker["markerNameIdx"]], marker["timestamp"],
+                got[(places[marker["locIdx"]], names[marker["markerNameIdx"]], marker["timestamp"],
                      payload_of(marker))] += 1
             for lifetime in launch["warpLifetimes"]:
-                got[("life", lifetime["locIdx"], lifetime["startTs"], lifetime["endTs"])] += 1
+                got[("life", places[lifetime["locIdx"]], lifetime["startTs"], lifetime["endTs"])] += 1
         missing, surplus = expected - got, got - expected
         self.assertFalse(missing or surplus, f"{len(missing)} missing, such as {list(missing)[:2]}; "
                                              f"{len(surplus)} surplus, such as {list(surplus)[:2]}")
-        for row, (warp, place) in enumerate(zip(model["warps"], trace["locationTable"])):
-            self.assertEqual(place["smId"], warp["sm"])
-            self.assertEqual(place["warpId"], -1 if warp["index"] is None else warp["index"])
-            if not warp["orphan"]:
-                self.assertEqual("({}, {}, {})".format(*place["ctaId"]), warp["cta"], row)
 
     def test_synthetic_models(self):
         for seed in range(1, 8):

@@ -4,6 +4,8 @@
 //
 //   dump_model capture FILE EDGES_PER_WINDOW OUT
 //   dump_model noisy SEED EDGES_PER_WINDOW OUT          rings with random words in them
+//   dump_model edges SEED LAUNCHES CTAS EVENTS_PER_WARP EDGES_PER_WINDOW OUT
+//                                                       synthetic, with declared dependencies
 //   dump_model simulated SEED LAUNCHES CTAS EVENTS_PER_WARP EDGES_PER_WINDOW OUT
 //                                                       synthetic, of a software device
 //
@@ -17,6 +19,7 @@
 #include <string>
 
 #include "capture/reader.h"
+#include "export/dag_json.h"
 #include "export/formats.h"
 #include "export/json_writer.h"
 #include "export/output_file.h"
@@ -117,6 +120,8 @@ void WriteRange(JsonWriter& json, const trace::Model& model, uint32_t range) {
   json.Member("name", model.DeclarationName(ranges.declaration[range]));
   json.Member("begin", Ns(model, model.NsOfWarp(warp, ranges.begin_cycles[range])));
   json.Member("end", Ns(model, model.NsOfWarp(warp, ranges.end_cycles[range])));
+  json.Member("begin_cycles", ranges.begin_cycles[range]);
+  json.Member("end_cycles", ranges.end_cycles[range]);
   json.Member("depth", ranges.depth[range]);
   json.Member("crossed", (ranges.flags[range] & trace::kRangeCrossed) != 0);
   json.Member("token", (ranges.flags[range] & trace::kRangeToken) != 0);
@@ -139,6 +144,7 @@ void WriteInstant(JsonWriter& json, const trace::Model& model, uint32_t event, b
   json.Member("event", event);
   json.Member("unmatched", unmatched);
   json.Member("ns", Ns(model, model.NsOfWarp(warp, model.events.cycles[event])));
+  json.Member("cycles", model.events.cycles[event]);
   WriteSource(json, model, declaration);
   WriteRow(json, model, declaration);
   WritePayload(json, "payload", model, event);
@@ -207,6 +213,17 @@ std::string Dump(const trace::Model& model) {
         auto flow = json.Object();
         json.Member("from", model.flows.from[i]);
         json.Member("to", model.flows.to[i]);
+      }
+    }
+    {
+      auto array = json.Array("edges");
+      for (const trace::DeclaredEdge& edge : model.edges) {
+        auto entry = json.Object();
+        json.Member("dag", model.String(edge.dag));
+        json.Member("from", model.String(edge.from));
+        json.Member("to", model.String(edge.to));
+        json.Member("label", model.String(edge.label));
+        json.Member("via", model.String(edge.via));
       }
     }
     {
@@ -280,12 +297,21 @@ Result<trace::Model> ModelOf(int argc, char** argv) {
     return trace::Decode(*reader);
   }
   if (kind == "noisy" && argc == 5) return NoisyModel(Number(argv[2]));
-  if ((kind == "synthetic" || kind == "simulated") && argc == 8) {
+  if ((kind == "synthetic" || kind == "simulated" || kind == "edges") && argc == 8) {
     trace::Model model = iket::exporter::MakeSyntheticModel({.seed = Number(argv[2]),
                                                              .launches = Number(argv[3]),
                                                              .ctas = Number(argv[4]),
                                                              .events_per_warp = Number(argv[5])});
     model.devices[0].simulated = kind == "simulated";
+    if (kind == "edges") {  // of payloads of one type
+      const auto added = iket::exporter::AddDag(
+          R"({"name": "d", "edges": [{"source": "load", "target": "tile", "label": "l"},
+              {"source": "tile", "target": "stage", "via": "v"},
+              {"source": "mark1", "target": "load"}, {"source": "tile", "target": "mark0"},
+              {"source": "load", "target": "load"}, {"source": "load", "target": "nobody"}]})",
+          "edges", model);
+      if (!added) return tl::unexpected(added.error());
+    }
     return model;
   }
   return iket::Fail(iket::ErrorKind::kUsage, "see the head of the source");

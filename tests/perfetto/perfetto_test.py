@@ -135,6 +135,50 @@ class Expected:
                 args["source"] = mark["source"]
             yield self.row(mark, "Marker"), name, mark["ns"], frozen(args)
 
+    def edge_label(self, edge):
+        text = f"{edge['dag']}: " if edge["dag"] else ""
+        text += f"{edge['from']} -> {edge['to']}"
+        text += f", {edge['label']}" if edge["label"] else ""
+        return text + (f", by {edge['via']}" if edge["via"] else "")
+
+    def arrows(self):
+        """Of declared dependencies: (label, (warp, ns), (warp, ns))."""
+        ctas = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(list)))
+        ranges = [(r, (r["begin_cycles"], r["begin"]), (r["end_cycles"], r["end"]))
+                  for r in self.model["ranges"] if not r["unclosed"]]
+        marks = [(m, (m["cycles"], m["ns"]), (m["cycles"], m["ns"]))
+                 for m in self.model["instants"] if not m["unmatched"]]
+        for entry, begin, end in ranges + marks:
+            warp = self.model["warps"][entry["warp"]]
+            if not warp["orphan"]:
+                cta = (warp["launch"], warp["sm"], warp["cta"])
+                ctas[cta][entry["name"]][entry["warp"]].append((begin, end, entry["payload"]))
+        for edge in self.model["edges"]:
+            for names in ctas.values():
+                sources, targets = names.get(edge["from"], {}), names.get(edge["to"], {})
+                same = set(sources) == set(targets)
+                for source in sources:
+                    for target in [source] if same else targets:
+                        yield from self.arrows_of(edge, (source, sources[source]), (target, targets[target]))
+
+    def arrows_of(self, edge, source, target):
+        by_time = lambda one: one[0]  # noqa: E731
+        by_payload = lambda one: (one[2], one[0])  # noqa: E731
+        (source_warp, froms), (target_warp, tos) = source, target
+        ordered = sorted(froms, key=by_time), sorted(tos, key=by_time)
+        if edge["from"] == edge["to"]:
+            ordered = ordered[0][:-1], ordered[0][1:]
+        elif len(froms) != len(tos):
+            return
+        elif all(one[2] is not None for one in froms + tos):
+            paired = sorted(froms, key=by_payload), sorted(tos, key=by_payload)
+            if [one[2] for one in paired[0]] == [one[2] for one in paired[1]]:
+                ordered = paired
+        for (_, end, _), (begin, last, _) in zip(*ordered):
+            if end <= last:
+                to = last if begin < end else begin
+                yield self.edge_label(edge), (source_warp, end[1]), (target_warp, to[1])
+
 
 def counts(model, trace):
     """What golden.json holds of a capture."""
@@ -183,10 +227,11 @@ class PerfettoTest(unittest.TestCase):
 
         health_path = (expected.root(), "trace health")
         health = [i for i in trace.instants if trace.path(i.track) == health_path]
+        labels = {expected.edge_label(edge) for edge in model["edges"]}
         marks = collections.Counter(
             (self.path_of(trace, i.track), i.name, i.ns, frozen(i.args))
             for i in trace.instants
-            if trace.path(i.track) != health_path
+            if trace.path(i.track) != health_path and i.name not in labels
         )
         self.assert_same(collections.Counter(expected.instants()), marks, "instants")
         self.check_flows(expected, trace)
@@ -208,6 +253,8 @@ class PerfettoTest(unittest.TestCase):
         by_event = {event["event"]: event for event in expected.model["instants"]}
         wanted = collections.Counter((place(by_event[flow["from"]]), place(by_event[flow["to"]]))
                                      for flow in expected.model["flows"])
+        for label, (source, begin), (target, end) in expected.arrows():
+            wanted[((expected.path(source), label, begin, None), (expected.path(target), label, end, None))] += 1
         sources = {number: i for i in trace.instants for number in i.flows_out}
         targets = {number: i for i in trace.instants for number in i.flows_in}
         self.assertEqual(len(sources), sum(len(i.flows_out) for i in trace.instants))
@@ -252,6 +299,21 @@ class PerfettoTest(unittest.TestCase):
                 self.assertTrue(any(r["token"] and r["depth"] for r in model["ranges"]))
                 self.assertGreater(len(model["flows"]), 5)
                 self.assertGreater(trace.sequences, 10)
+
+    def test_declared_dependencies(self):
+        labels = collections.Counter()
+        for seed in range(1, 9):
+            for events in (1, 3, 12):
+                with self.subTest(seed=seed, events=events), tempfile.TemporaryDirectory() as folder:
+                    model, trace = self.make(folder, "edges", seed, 2, 8, events, 50)
+                    self.check(model, trace)
+                    self.check_order(trace)
+                    labels.update(i.name for i in trace.instants if i.flows_out)
+                    lines = [i.name for i in trace.instants if i.name.startswith("dependency ")]
+                    self.assertIn("dependency d: load -> nobody: 0 arrows; no nobody",
+                                  "\n".join(lines).replace("; no load", ""))
+        for label in ("d: load -> tile, l", "d: tile -> stage, by v", "d: mark1 -> load", "d: load -> load"):
+            self.assertGreater(labels[label], 3, label)
 
     def test_many_ctas_share_rows_of_warp_slots(self):
         model, trace = self.synthetic(launches=2, ctas=2500, events=6, window=100_000)
