@@ -20,6 +20,8 @@ constexpr int32_t kIdOffset = 4, kPayloadOffset = 8;
 constexpr uint8_t kBranchCycles = 5;
 // From an ALU instruction to a store that reads its result.
 constexpr uint8_t kResultToStore = 5;
+// From reading the clock to the store.
+constexpr uint8_t kClockToStore = 9;
 // From a vote to what its predicate guards.
 constexpr uint8_t kVoteToGuard = 13;
 // From taking a scoreboard until it may be waited for.
@@ -109,9 +111,23 @@ class Coder {
                  site.payload_register, control);
   }
 
-  Instruction Clock(uint8_t rd, Control control, uint8_t wait) const {
+  // What stands at `index` reads the clock, early enough for the store.
+  Instruction Clock(const ForeignSite& site, uint32_t index, uint8_t rd, uint8_t wait) const {
+    Control control = ControlOf(index);
     control.wait |= wait;
+    control.write_barrier = sass::kNoBarrier;  // S2UR's
+    const uint32_t later = StallUntil(index + 1, kClockToStore,
+                                      [&site](uint32_t i) { return i == site.store; });
+    if (control.stall + later < kClockToStore) {
+      control.stall = static_cast<uint8_t>(kClockToStore - later);
+    }
     return sass::Cs2r32(rd, sass::SpecialRegister::kClockLow, control);
+  }
+  // Nothing, in the time of what stood there.
+  Instruction Idle(uint32_t index) const {
+    Control control = ControlOf(index);
+    control.write_barrier = control.read_barrier = sass::kNoBarrier;
+    return sass::Nop(control);
   }
 
   void CodeWithPair(const ForeignSite& site) {
@@ -119,7 +135,8 @@ class Coder {
     const auto id = static_cast<uint8_t>(pair + 1);
     auto& begin = code_[site.clock];
     begin = Begin(site);
-    begin.push_back(Clock(pair, ControlOf(site.clock), Bit(site.barrier)));
+    begin.push_back(Clock(site, site.clock, pair, Bit(site.barrier)));
+    if (site.move != ForeignSite::kNone) code_[site.move] = {Idle(site.move)};
     if (site.join != ForeignSite::kNone) {
       code_[site.join] = {sass::MovImmediate(id, site.event, ControlOf(site.join))};
     } else {
@@ -137,14 +154,22 @@ class Coder {
   void CodeWithout(const ForeignSite& site) {
     const Instruction& old = section_.code[site.store];
     const auto word = static_cast<uint8_t>(old.Bits(32, 8));
-    const auto timer = static_cast<uint8_t>(section_.code[site.clock].Bits(16, 8));
     auto& begin = code_[site.clock];
     begin = Begin(site);
-    begin.push_back(Clock(timer, ControlOf(site.clock), 0));
+    // Where the timer went through a uniform register, the general one is free only where it is
+    // moved there.
+    const uint32_t at = site.move == ForeignSite::kNone ? site.clock : site.move;
+    const auto timer = static_cast<uint8_t>(section_.code[at].Bits(16, 8));
+    if (at == site.clock) {
+      begin.push_back(Clock(site, at, timer, 0));
+    } else {
+      begin.push_back(Idle(site.clock));
+      code_[at] = {Clock(site, at, timer, 0)};
+    }
     if (site.join != ForeignSite::kNone) {
-      const Control control = ControlOf(site.join);
-      code_[site.join] = {timer == word ? sass::Nop(control)
-                                        : sass::OrImmediate(word, timer, 0, control)};
+      const bool copies = timer != word && site.join > at;
+      code_[site.join] = {copies ? sass::OrImmediate(word, timer, 0, ControlOf(site.join))
+                                 : Idle(site.join)};
     }
     const Control compiled = old.control();
     Control first = compiled;
@@ -176,10 +201,10 @@ class Coder {
   // A bare PMTRIG: all of it in one place.
   void CodeTrigger(const ForeignSite& site) {
     const uint8_t pair = *site.pair;
-    Control clock{.stall = 1, .wait = ControlOf(site.trigger).wait};
+    const auto wait = static_cast<uint8_t>(ControlOf(site.trigger).wait | Bit(site.barrier));
     code_[site.trigger] = {
         Address(kUniformToAddress),
-        Clock(pair, clock, Bit(site.barrier)),
+        sass::Cs2r32(pair, sass::SpecialRegister::kClockLow, {.stall = 1, .wait = wait}),
         sass::MovImmediate(static_cast<uint8_t>(pair + 1), site.event,
                            {.stall = kUniformToAddress - 2}),
         Store(site, Width::k64, 0, pair, {.stall = kBarrierTaken}),
@@ -258,7 +283,7 @@ std::vector<SiteProblem> ChooseRecorders(CodeSection& section, uint32_t register
     site.predicate = spare.Predicate();
     site.uniform_predicate = uniform_predicate;
     const bool is_fixed = [&] {
-      for (const uint32_t i : {site.clock, site.join, site.store, site.payload, site.trigger}) {
+      for (const uint32_t i : {site.clock, site.move, site.join, site.store, site.payload, site.trigger}) {
         if (i == ForeignSite::kNone) continue;
         if (!movable[i] || section.relocated.contains(i) || (section.is_kernel() && i == 0)) {
           return true;

@@ -88,13 +88,10 @@ TEST(ForeignCode, StoresWhatOurMarksStore) {
 
 // Whatever the branches do, every path records whole events, and nothing is read too early.
 TEST(ForeignCode, OnEveryPath) {
-  for (const char* name : {"ranges", "cpp", "tilelang"}) {
+  for (const char* name : {"ranges", "many", "cpp", "tilelang"}) {
     const cubin::Image image = Load(name);
-    for (const auto& function : Patch(image, name == std::string("ranges")
-                                                 ? "kernel_cutlass_k_ranges_tensorptrf32gmemo40961__0"
-                                             : name == std::string("cpp") ? "_Z1kPfi"
-                                                                          : "main_kernel")
-                                    .report.functions) {
+    const auto report = Inspect(image).value();
+    for (const FunctionReport& function : report.functions) {
       const PatchedKernel kernel = Patch(image, function.name);
       for (uint32_t pattern = 0; pattern < 64; ++pattern) {
         Warp warp;

@@ -12,7 +12,7 @@ namespace {
 
 using sass::Instruction;
 
-constexpr uint32_t kOpLop3Immediate = 0x812;
+constexpr uint32_t kOpLop3Immediate = 0x812, kOpUlop3Immediate = 0x892;
 
 // The mask of a PMTRIG that may be an event of the metadata. Ours lie above (site.h).
 std::optional<uint32_t> TriggeredId(const Instruction& instruction) {
@@ -54,18 +54,23 @@ bool ReadsTimer(const Instruction& instruction) {
          instruction.Bits(72, 8) == static_cast<uint32_t>(sass::SpecialRegister::kGlobalTimerLow);
 }
 
-// Rd = Ra | id.
-bool JoinsId(const Instruction& instruction, uint32_t id) {
+bool ReadsTimerUniformly(const Instruction& instruction) {
+  return instruction.opcode() == sass::kOpS2ur &&
+         instruction.Bits(72, 8) == static_cast<uint32_t>(sass::SpecialRegister::kGlobalTimerLow);
+}
+
+// Rd = Ra | id, of general or of uniform registers.
+bool JoinsId(const Instruction& instruction, uint32_t opcode, uint32_t id) {
   constexpr uint32_t kOr = 0xfc;
-  return instruction.opcode() == kOpLop3Immediate && instruction.Bits(72, 8) == kOr &&
+  return instruction.opcode() == opcode && instruction.Bits(72, 8) == kOr &&
          instruction.Bits(32, 32) == id;
 }
 
 class Finder {
  public:
   Finder(std::span<const Instruction> code, const std::vector<bool>& starts,
-         const ForeignMarks& marks)
-      : code_(code), starts_(starts), marks_(marks) {}
+         const ForeignMarks& marks, sass::Generation generation)
+      : code_(code), starts_(starts), marks_(marks), generation_(generation) {}
 
   // A program's own pmevent, which is nobody's event.
   bool IsOwn(uint32_t trigger) const {
@@ -114,20 +119,38 @@ class Finder {
     return std::nullopt;
   }
 
-  // Is `store` the site's, and by what was its first word made?
-  void FindTimeStamp(uint32_t first, uint32_t store, bool is_native, ForeignSite& site) const {
-    auto made = Writer(first, store, Data(code_[store]));
-    uint32_t join = ForeignSite::kNone;
-    if (made && is_native && JoinsId(code_[*made], site.id)) {
-      join = *made;
-      made = Writer(first, join, static_cast<uint8_t>(code_[join].Bits(24, 8)));
-    } else if (is_native) {
-      return;
+  std::optional<uint32_t> UniformWriter(uint32_t first, uint32_t i, uint32_t index) const {
+    while (i-- > first) {
+      if (sass::MayWriteUniform(code_[i], index, generation_)) return i;
     }
-    if (!made || !ReadsTimer(code_[*made])) return;
-    site.clock = *made;
-    site.join = join;
-    site.store = store;
+    return std::nullopt;
+  }
+
+  // Is `store` the site's? Back from its first word to the timer, by way of the id and of a move
+  // between the register files, in either order.
+  void FindTimeStamp(uint32_t first, uint32_t store, bool is_native, ForeignSite& site) const {
+    ForeignSite found = site;
+    found.store = store;
+    auto made = Writer(first, store, Data(code_[store]));
+    if (made && is_native && JoinsId(code_[*made], kOpLop3Immediate, site.id)) {
+      found.join = *made;
+      made = Writer(first, found.join, static_cast<uint8_t>(code_[found.join].Bits(24, 8)));
+    }
+    const auto moved = made ? sass::MovedUniform(code_[*made], generation_) : std::nullopt;
+    if (moved) {
+      found.move = *made;
+      made = UniformWriter(first, found.move, *moved);
+      if (made && is_native && found.join == ForeignSite::kNone &&
+          JoinsId(code_[*made], kOpUlop3Immediate, site.id)) {
+        found.join = *made;
+        made = UniformWriter(first, found.join,
+                             code_[found.join].Bits(24, sass::UniformBits(generation_)));
+      }
+    }
+    if (!made || is_native != (found.join != ForeignSite::kNone)) return;
+    if (moved ? !ReadsTimerUniformly(code_[*made]) : !ReadsTimer(code_[*made])) return;
+    found.clock = *made;
+    site = found;
   }
 
   std::string FindPayload(uint32_t first, bool is_native, ForeignSite& site) const {
@@ -191,6 +214,7 @@ class Finder {
   std::span<const Instruction> code_;
   const std::vector<bool>& starts_;
   const ForeignMarks& marks_;
+  const sass::Generation generation_;
 };
 
 }  // namespace
@@ -200,7 +224,7 @@ ForeignSites FindForeignSites(std::span<const Instruction> code, std::span<const
   ForeignSites sites;
   if (marks.events.empty()) return sites;
   const std::vector<bool> starts = BlockStarts(code, entries, generation);
-  const Finder finder(code, starts, marks);
+  const Finder finder(code, starts, marks, generation);
   for (uint32_t i = 0; i < code.size(); ++i) {
     if (!TriggeredId(code[i]) || finder.IsOwn(i)) continue;
     ForeignSite site;

@@ -4,7 +4,7 @@
 // leaves it:
 //
 //     ELECT P0, URZ, PT                    with a payload; not TileLang's
-//     CS2R.32 Rt, SR_GLOBALTIMERLO
+//     CS2R.32 Rt, SR_GLOBALTIMERLO         or S2UR, and a move to Rt behind it
 //     LOP3.LUT Rt, Rt, ID, RZ, 0xfc        NativeDump
 //     @P0 STS [UR+0x3f4], Rp               the payload, before or behind the time stamp
 //     @P0 STS [UR+0x3f0], Rt               STS.64 {timer, ID} of ExtendedNativeDump
@@ -43,6 +43,7 @@ struct ForeignSite {
   static constexpr uint32_t kNone = ~0u;
   // Indices of instructions, not bytes. Of a bare PMTRIG only the trigger is there.
   uint32_t clock = kNone;    // reads the timer
+  uint32_t move = kNone;     // from a uniform register, if it was read to one
   uint32_t join = kNone;     // ORs the id to it; NativeDump
   uint32_t store = kNone;    // of the time stamp
   uint32_t payload = kNone;  // store of the payload; may be `store` itself

@@ -96,6 +96,18 @@ bool IsMove(const Instruction& instruction) {
   return base == 0x002 || (base == 0x024 && instruction.Bits(24, 8) == kRegisterZero);
 }
 
+std::optional<uint8_t> MovedUniform(const Instruction& instruction, Generation generation) {
+  constexpr uint32_t kMov = 0xc02;   // R, UR
+  constexpr uint32_t kImad = 0xe24;  // R, R, R, UR: both factors are RZ
+  constexpr uint32_t kAllBytes = 15;
+  const bool is_mov = instruction.opcode() == kMov && instruction.Bits(72, 4) == kAllBytes;
+  const bool is_sum = instruction.opcode() == kImad &&
+                      instruction.Bits(24, 8) == kRegisterZero &&
+                      instruction.Bits(64, 8) == kRegisterZero && instruction.Bits(74, 2) == 0;
+  if (!is_mov && !is_sum) return std::nullopt;
+  return static_cast<uint8_t>(instruction.Bits(32, UniformBits(generation)));
+}
+
 std::optional<uint32_t> MovedConstant(const Instruction& instruction) {
   constexpr uint32_t kMov = 0x802, kImad = 0x424;  // R, imm and R, R, R, imm
   constexpr uint32_t kAllBytes = 15;
@@ -263,6 +275,16 @@ bool MayReadUniform(const Instruction& instruction, uint32_t index, Generation g
     if (is_control) break;  // behind it is the target
   }
   return false;
+}
+
+bool MayWriteUniform(const Instruction& instruction, uint32_t index, Generation generation) {
+  if (FindOpcode(instruction) != nullptr && !WritesUniformFromElsewhere(instruction.opcode()) &&
+      !IsUniformAlu(instruction, generation)) {
+    return false;
+  }
+  constexpr uint32_t kMost = 4;  // of one result
+  const uint32_t first = instruction.Bits(16, UniformBits(generation));
+  return first <= index && index < first + kMost;
 }
 
 bool WritesUniform(const Instruction& instruction, uint32_t index, Generation generation) {

@@ -19,6 +19,8 @@ bool MayUseReservedUniforms(const Instruction& instruction, Generation generatio
 
 // MOV in any form, or IMAD used as one (its multiplicand is RZ).
 bool IsMove(const Instruction& instruction);
+// The uniform register that is moved, whole, to the general one at bit 16; nothing for all else.
+std::optional<uint8_t> MovedUniform(const Instruction& instruction, Generation generation);
 // The constant that a move of one writes, whole, to the register at bit 16: MOV, or IMAD.MOV.
 // Nothing for all else, among it constants that are made in other ways.
 std::optional<uint32_t> MovedConstant(const Instruction& instruction);
@@ -32,6 +34,8 @@ bool MayWritePredicate(const Instruction& instruction, uint32_t index);
 // False if the instruction is known not to read uniform register `index`. Descriptors take up to
 // eight in a row.
 bool MayReadUniform(const Instruction& instruction, uint32_t index, Generation generation);
+// False if the instruction is known not to write uniform register `index`.
+bool MayWriteUniform(const Instruction& instruction, uint32_t index, Generation generation);
 // True if it writes that register whenever it runs, whole; false of what is not known.
 bool WritesUniform(const Instruction& instruction, uint32_t index, Generation generation);
 // ISETP in any form, and the first predicate that it writes.

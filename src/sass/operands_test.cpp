@@ -125,6 +125,21 @@ TEST(Predicates, WhoNamesAndWhoWritesThem) {
   EXPECT_EQ(advance.vector, 0);
 }
 
+// Of ptxas 13.0: IMAD.U32 R4, RZ, RZ, UR5; MOV R4, UR5; S2UR UR5, SR_GLOBALTIMERLO.
+TEST(Uniforms, AreMovedAndWritten) {
+  constexpr Instruction kImad{0x00000005ff047e24, 0x008fe2000f8e00ff};
+  constexpr Instruction kMov{0x0000000500047c02, 0x002fe20008000f00};
+  constexpr Instruction kS2ur{0x00000000000579c3, 0x000ee20000005200};
+  EXPECT_EQ(MovedUniform(kImad, kHopper), 5);
+  EXPECT_EQ(MovedUniform(kMov, kHopper), 5);
+  EXPECT_EQ(MovedUniform(MovImmediate(4, 5, {}), kHopper), std::nullopt);
+  EXPECT_EQ(MovedUniform({kImad.low & ~(uint64_t{0xf0} << 24), kImad.high}, kHopper),
+            std::nullopt);
+  EXPECT_TRUE(MayWriteUniform(kS2ur, 5, kHopper));
+  EXPECT_FALSE(MayWriteUniform(kS2ur, 4, kHopper));
+  EXPECT_FALSE(MayWriteUniform(kMov, 4, kHopper)) << "a general register";
+}
+
 TEST(Writers, LoadsFillAsManyRegistersAsTheyAreWide) {
   const Instruction constant{0x00008600ff007b82, 0x000e220000000800};  // LDC R0, c[0x0][0x218]
   EXPECT_TRUE(MayWriteRegister(constant, 0));

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """Does a trace have what official.cu marks, no less and no more?
 
-    official_check.py TRACE [--extended] [--widened]
+    official_check.py TRACE [--extended]
     official_check.py --iket IKET --program official --out FOLDER
 
 TRACE is a .trace.json, run-iket's or ours, of a run of `official`, `official_extended` (--extended), or of its kernel on
-the software device; the second form makes one. --widened: numbers of less than 32 bits may be said to be of 32, and ranges to be of another type, as ours are
-where the marks are our own. Ends with 1 and a line for each difference.
+the software device; the second form makes one. Ends with 1 and a line for each difference.
 """
 import argparse
 import collections
@@ -44,15 +43,11 @@ def value(form, number):
 
 
 class Check:
-    def __init__(self, trace, widened):
-        self.trace, self.widened, self.differences = trace, widened, []
+    def __init__(self, trace):
+        self.trace, self.differences = trace, []
 
-    def payload(self, form, event):
-        """(type, value) of an event that is to have a payload of this type: as such where they go together."""
-        found, number = event.get("payloadType", 0), event.get("payloadVal", 0)
-        if form and self.widened and SIZES.get(found) == max(32, SIZES[form]):
-            return form, number & ((1 << SIZES[form]) - 1)
-        return found, number
+    def payload(self, event):
+        return event.get("payloadType", 0), event.get("payloadVal", 0)
 
     def warp(self, index):
         place = self.trace["locationTable"][index]
@@ -72,21 +67,16 @@ class Check:
             return
         launch, = launches
         marks, ranges = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter)
-        forms = {name: form for name, form, _ in [*MARKS, *lanes(0)]}
-        forms.update({f"more {i:02}": 5 for i in range(1, 21)})
-        of_ranges = {name: form for name, _, form, _, _ in RANGES}
-        kinds = {name: kind for name, kind, *_ in RANGES}
         for mark in launch["markers"]:
             name = names[mark["markerNameIdx"]]
-            form, number = self.payload(forms.get(name, 0), mark)
+            form, number = self.payload(mark)
             marks[self.warp(mark["locIdx"])][name, form, ANY if name == "pointer" else number] += 1
         for row in launch["ranges"]:
             name = names[row["rangeNameIdx"]]
             begin, end = row["internalEvents"]
-            form, number = self.payload(of_ranges.get(name, 0), begin)
-            kind = kinds.get(name) if self.widened else row["rangeType"]
-            last = self.payload(form, end)[1] if "payloadVal" in end else 0
-            ranges[self.warp(row["warpLocIdxs"][0])][name, kind, form, number, last] += 1
+            form, number = self.payload(begin)
+            last = self.payload(end)[1]
+            ranges[self.warp(row["warpLocIdxs"][0])][name, row["rangeType"], form, number, last] += 1
             if not begin["timestamp"] == row["startTs"] <= row["endTs"] == end["timestamp"]:
                 self.differences.append(f"{name}: its times are not those of its events")
         more = [(f"more {i:02}", 5, i) for i in range(1, 21)] if extended else []
@@ -105,10 +95,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     collected.add_arguments(parser)
     parser.add_argument("--extended", action="store_true")
-    parser.add_argument("--widened", action="store_true")
     options = parser.parse_args()
     trace, path = collected.trace_of(options, parser)
-    check = Check(trace, options.widened)
+    check = Check(trace)
     check.run(options.extended)
     for line in check.differences:
         print(f"official_check: {line}")

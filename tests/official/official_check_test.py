@@ -15,10 +15,11 @@ SOURCE = os.environ["IKET_SOURCE_DIR"]
 class OfficialCheckTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        """The trace of the same kernel with our own marks, on the software device."""
+        """The trace that our collector makes of the kernel on the software device."""
         with tempfile.TemporaryDirectory() as folder:
             cubin, output = os.path.join(folder, "official.cubin"), os.path.join(folder, "out")
-            subprocess.run([os.environ["IKET_NVCC"], "-std=c++20", "-arch=sm_90", "-DIKET_ENABLE", "-I" + SOURCE + "/include",
+            subprocess.run([os.environ["IKET_NVCC"], "-std=c++20", "-arch=sm_90", "-DIKET_ENABLE",
+                            "-DIKET_COMPAT=official", "-I" + SOURCE + "/include",
                             "-I" + SOURCE + "/examples", "-cubin", "-o", cubin,
                             os.path.join(SOURCE, "tests", "official", "official.cu")], check=True, timeout=300)
             subprocess.run([os.environ["IKET"], "profile", "--device", "sim", "--export", "trace.json", "-o", output, "--",
@@ -28,8 +29,8 @@ class OfficialCheckTest(unittest.TestCase):
             with open(os.path.join(output, name), encoding="utf-8") as file:
                 cls.text = file.read()
 
-    def differences(self, trace, widened=True, extended=False):
-        check = official_check.Check(trace, widened)
+    def differences(self, trace, extended=False):
+        check = official_check.Check(trace)
         with contextlib.redirect_stdout(io.StringIO()):
             check.run(extended)
         return check.differences
@@ -60,11 +61,14 @@ class OfficialCheckTest(unittest.TestCase):
             rows[0]["internalEvents"][change == "end"]["payloadVal"] += 1
             self.assertEqual(len(self.differences(trace)), 2, change)
 
-    def test_types(self):
-        """Ours are wider, and a range of a scope is none of push and pop."""
-        found = self.differences(json.loads(self.text), widened=False)
-        self.assertTrue(any("('i8', 1, 232)" in line for line in found), found)
-        self.assertTrue(any("'mma'" in line for line in found), found)
+    def test_another_type(self):
+        trace = json.loads(self.text)
+        rows = [row for row in trace["launches"][0]["markers"]
+                if trace["stringTable"][row["markerNameIdx"]] == "i8"]
+        rows[0]["payloadType"] = 5
+        self.assertEqual(len(self.differences(trace)), 2)
+        trace["launches"][0]["ranges"][0]["rangeType"] ^= 3
+        self.assertEqual(len(self.differences(trace)), 4)
 
     def test_more_names(self):
         found = self.differences(json.loads(self.text), extended=True)

@@ -18,6 +18,7 @@ LAUNCHES = {
     "types": (2, 64, 1, 1, 5),
     "ranges": (4, 128, 2, 1, 5),
     "cpp": (2, 64, 1, 1, 5),
+    "many": (2, 64, 1, 1, 5),
     "tilelang": (4, 128, 1, 3, 0),
 }
 
@@ -86,6 +87,9 @@ class Foreign(unittest.TestCase):
 
     def test_ranges_tokens_and_guarded_sites(self):
         self.check_kernel("ranges")
+
+    def test_forty_names(self):
+        self.check_kernel("many")
 
     def test_metadata_by_hand(self):
         self.check_kernel("cpp")

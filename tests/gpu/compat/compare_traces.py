@@ -33,8 +33,13 @@ class InputError(Exception):
     """A file is not a trace."""
 
 
+POINTER = 15  # its bits are of the process
+
+
 def payload_of(entry):
-    return (entry["payloadType"], entry["payloadVal"]) if entry.get("payloadType", 0) else NONE
+    if not entry.get("payloadType", 0):
+        return NONE
+    return entry["payloadType"], 0 if entry["payloadType"] == POINTER else entry["payloadVal"]
 
 
 class Warp:

@@ -133,7 +133,7 @@ for word; do case $word in save=*) cp "$side" "${word#save=}" ;; create | start)
         path = self.path("tree/bin/path") + ":" + os.environ["PATH"]
         code, out = self.compat("official", "cub", "session", PATH=path)
         self.assertEqual(code, 0, out)
-        for line in ("as marked --widened --extended\n", "as marked --extended\n", "| IketProfilingSession, C, 9 launches | 1 | 16 |",
+        for line in ("as marked --extended\n", "| IketProfilingSession, C, 9 launches | 1 | 16 |",
                      "   theirs: create 0;start 0;", "-- check-cub-ours: done", "-- check-cub_official-theirs: done"):
             self.assertIn(line, out)
         code, out = self.compat("official", "session", PATH=path, THEIRS=self.other_trace())

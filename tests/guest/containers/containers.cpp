@@ -29,6 +29,12 @@
 asm(".pushsection .nv_fatbin,\"a\"\n\t.balign 8\n"
     "kEmbeddedFatbin:\n\t.incbin \"" CONTAINER_EMBEDDED "\"\n\t.balign 8\n\t.popsection");
 extern "C" const char kEmbeddedFatbin[];
+#ifdef CONTAINER_LARGE
+// More than what is looked into without a note: inject/host_object.h.
+extern "C" {
+char container_large[17 << 20];
+}
+#endif
 #ifdef CONTAINER_NOTE
 asm(".pushsection .note.iket,\"a\",@note\n\t"
     ".balign 4\n\t.long 5, 4, 1\n\t.asciz \"iket\"\n\t.balign 4\n\t.long 1\n\t.popsection");

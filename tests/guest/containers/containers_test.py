@@ -99,6 +99,10 @@ class Containers(unittest.TestCase):
         self.records("embedded")
         self.records_nothing("embedded", program="containers_unmarked")
 
+    def test_embedded_code_of_small_programs_is_unpacked(self):
+        # Marks of other tools leave no note.
+        self.records("embedded", program="containers_small")
+
     def test_embedded_code_of_an_older_header(self):
         # No note; what is not compressed is found nevertheless.
         self.records("embedded", program="containers_older")
