@@ -8,6 +8,8 @@ import subprocess
 import tempfile
 import unittest
 
+import foreign_events
+
 IKET = os.environ["IKET"]
 FOREIGN = os.environ["IKET_SIM_FOREIGN"]
 DATA = os.environ["IKET_FOREIGN_DATA"]
@@ -49,27 +51,6 @@ class Foreign(unittest.TestCase):
         with open(trace, encoding="utf-8") as file:
             return done.stdout, json.load(file)
 
-    def events_of(self, trace):
-        """As tests/data/foreign/NAME.json has them."""
-        names, places = trace["stringTable"], trace["locationTable"]
-        (launch,) = trace["launches"]
-        warps = {}
-
-        def warp(row):
-            place = places[row]
-            return warps.setdefault((place["ctaId"][0], place["warpId"]), {"markers": [], "ranges": []})
-
-        for marker in launch["markers"]:
-            warp(marker["locIdx"])["markers"].append(
-                [names[marker["markerNameIdx"]], marker.get("payloadType"), marker.get("payloadVal")])
-        for one in launch["ranges"]:
-            warp(one["warpLocIdxs"][0])["ranges"].append(
-                [names[one["rangeNameIdx"]], one["rangeType"], one["rangeId"]] +
-                [[event["eventId"], event.get("payloadType"), event.get("payloadVal")]
-                 for event in one["internalEvents"]])
-        return launch, [{"cta": cta, "warp": index, "markers": sorted(found["markers"], key=str),
-                         "ranges": sorted(found["ranges"], key=str)} for (cta, index), found in sorted(warps.items())]
-
     def check_kernel(self, name):
         expected, command = self.command(name)
         library = {} if DEVICE == "gpu" else {"LD_LIBRARY_PATH": os.environ["IKET_SIM"]}
@@ -77,7 +58,7 @@ class Foreign(unittest.TestCase):
                                text=True).stdout
         said, trace = self.profile(command)
         self.assertTrue(said.startswith(alone), f"{alone!r} became {said!r}")
-        launch, events = self.events_of(trace)
+        launch, events = foreign_events.events_of(trace)
         self.assertEqual(launch["kernelName"], expected["kernel"])
         self.assertEqual(len(launch["warpLifetimes"]), expected["warps"])
         self.assertEqual(events, expected["events"])
