@@ -160,15 +160,18 @@ class Coder {
     // moved there.
     const uint32_t at = site.move == ForeignSite::kNone ? site.clock : site.move;
     const auto timer = static_cast<uint8_t>(section_.code[at].Bits(16, 8));
+    // What writes registers of the program keeps its guard: in other lanes they may hold something.
+    const Instruction clock = Clock(site, at, timer, 0).WithGuardOf(section_.code[at]);
     if (at == site.clock) {
-      begin.push_back(Clock(site, at, timer, 0));
+      begin.push_back(clock);
     } else {
       begin.push_back(Idle(site.clock));
-      code_[at] = {Clock(site, at, timer, 0)};
+      code_[at] = {clock};
     }
     if (site.join != ForeignSite::kNone) {
       const bool copies = timer != word && site.join > at;
       code_[site.join] = {copies ? sass::OrImmediate(word, timer, 0, ControlOf(site.join))
+                                       .WithGuardOf(section_.code[site.join])
                                  : Idle(site.join)};
     }
     const Control compiled = old.control();
@@ -180,7 +183,8 @@ class Coder {
     code_[site.store] = {
         Store(site, Width::k32, 0, word, first),
         sass::MovImmediate(word, site.event,
-                           {.stall = kResultToStore, .wait = Bit(site.barrier)}),
+                           {.stall = kResultToStore, .wait = Bit(site.barrier)})
+            .WithGuardOf(section_.code[at]),
         Store(site, Width::k32, kIdOffset, word, second),
     };
     FinishStores(site, second);
@@ -269,19 +273,18 @@ std::vector<SiteProblem> ChooseRecorders(CodeSection& section, uint32_t register
   if (section.foreign_sites.empty()) return problems;
   const FlowGraph flow = FlowOf(section);
   SpareRegisters spare(section.code, flow, registers);
-  const std::optional<uint8_t> uniform_predicate = spare.UniformPredicate();
   const std::vector<bool> movable = Movable(section.code);
   size_t turn = 0;
   for (ForeignSite& site : section.foreign_sites) {
-    // Who calls a function may have any register in use.
+    // Who calls a function may have any register and predicate in use.
     if (section.is_kernel()) {
       const std::vector<uint8_t> pairs = spare.PairsAt(site.trigger);
       // Sites take turns: so one need not wait until the store of that before it has read its pair.
       if (!pairs.empty()) site.pair = pairs[turn++ % pairs.size()];
+      site.predicate = spare.Predicate();
+      site.uniform_predicate = spare.UniformPredicate();
     }
     site.barrier = spare.BarrierOf(site.pair.value_or(0));
-    site.predicate = spare.Predicate();
-    site.uniform_predicate = uniform_predicate;
     const bool is_fixed = [&] {
       for (const uint32_t i : {site.clock, site.move, site.join, site.store, site.payload, site.trigger}) {
         if (i == ForeignSite::kNone) continue;
@@ -295,7 +298,7 @@ std::vector<SiteProblem> ChooseRecorders(CodeSection& section, uint32_t register
       problems.push_back({site.trigger, "it cannot be moved"});
     } else if (site.clock == ForeignSite::kNone && !site.pair) {
       problems.push_back({site.trigger, "no two registers are spare for a bare PMTRIG"});
-    } else if (!site.somebody_stores && !uniform_predicate) {
+    } else if (!site.somebody_stores && !site.uniform_predicate) {
       problems.push_back({site.trigger, "it is guarded, and no uniform predicate is spare"});
     }
   }

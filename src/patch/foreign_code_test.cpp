@@ -106,17 +106,23 @@ TEST(ForeignCode, OnEveryPath) {
   }
 }
 
+// Puts an instruction that may name all registers in place of an EXIT, and that behind it.
+cubin::Image NamingAll(const std::string& name, const std::string& kernel, uint64_t exit) {
+  cubin::Image image = Load(name);
+  const uint32_t section = image.FindSection(".text." + kernel).value();
+  auto code = DecodeCode(image.sections()[section].data).value();
+  Instruction* const at = &code[exit / sass::kInstructionBytes];
+  EXPECT_EQ(at[0].opcode(), sass::kOpExit);
+  at[1] = at[0];
+  at[0] = Instruction{0x0000000004007bff, 0x000fea0003800000};
+  const auto bytes = std::as_bytes(std::span(code));
+  EXPECT_TRUE(image.SetSectionData(section, {bytes.begin(), bytes.end()}));
+  return image;
+}
+
 // A kernel that asks for all it may have leaves nothing to borrow: clock and id go one by one.
 TEST(ForeignCode, WithoutSpareRegisters) {
-  cubin::Image image = Load("types");
-  const uint32_t section = image.FindSection(std::string(".text.") + kCute).value();
-  auto code = DecodeCode(image.sections()[section].data).value();
-  // Behind the EXIT stands a branch to itself: before it, an instruction that may name all.
-  code[0x690 / sass::kInstructionBytes] = Instruction{0x0000000004007bff, 0x000fea0003800000};
-  code[0x6a0 / sass::kInstructionBytes] = Instruction{0x000000000000794d, 0x000fea0003800000};
-  const auto bytes = std::as_bytes(std::span(code));
-  ASSERT_TRUE(image.SetSectionData(section, {bytes.begin(), bytes.end()}));
-  const PatchedKernel kernel = Patch(image, kCute);
+  const PatchedKernel kernel = Patch(NamingAll("types", kCute, 0x690), kCute);
   Warp warp;
   warp.Walk(kernel.code, [](uint32_t) { return false; });
   EXPECT_TRUE(warp.hazards.empty()) << warp.hazards.front();
@@ -137,6 +143,31 @@ TEST(ForeignCode, WithoutSpareRegisters) {
     ++waits;
   }
   EXPECT_EQ(waits, 13u);
+}
+
+// Under a guard the register of the time stamp may be another's in lanes that do not come here.
+TEST(ForeignCode, ItsRegistersKeepTheirGuards) {
+  constexpr char kRanges[] = "kernel_cutlass_k_ranges_tensorptrf32gmemo40961__0";
+  cubin::Image image = Load("ranges");
+  const uint32_t section = image.FindSection(std::string(".text.") + kRanges).value();
+  auto code = DecodeCode(image.sections()[section].data).value();
+  // In place of some of its products: so that nothing is left to borrow.
+  for (uint8_t r = 11; r < 22; ++r) {
+    code[0x290 / sass::kInstructionBytes + r] = sass::MovImmediate(r, 0, {.stall = 1});
+  }
+  const auto bytes = std::as_bytes(std::span(code));
+  ASSERT_TRUE(image.SetSectionData(section, {bytes.begin(), bytes.end()}));
+  const PatchedKernel kernel = Patch(image, kRanges);
+  // `@!P1 CS2R.32 R7` and what follows it, in the copy.
+  uint32_t clocks = 0, ids = 0;
+  for (const Instruction& i : kernel.code) {
+    const bool is_guarded = i.guard() == 1 && i.guard_negated();
+    const bool is_clock = i.opcode() == sass::kOpCs2r && i.Bits(72, 8) == 0x50;
+    if (is_guarded && is_clock && i.Bits(16, 8) == 7) ++clocks;
+    if (is_guarded && sass::MovedConstant(i) == kernel.ids.at("span")) ++ids;
+  }
+  EXPECT_EQ(clocks, 1u);
+  EXPECT_EQ(ids, 1u);
 }
 
 // The cursor moves on only if somebody stored.
