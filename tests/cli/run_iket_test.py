@@ -129,8 +129,6 @@ class Options(RunIketTest):
 
     def test_what_is_needless_says_so_in_a_line_each(self):
         for common, option in (
-            (["--context-buffer-size", "512M"], []),
-            (["--context-buffer-size", "4096"], []),
             ([], ["--max-ts-cnt-per-warp", "4096"]),
             ([], ["--use-tracker-dir", "nowhere"]),
             ([], ["--keep"]),

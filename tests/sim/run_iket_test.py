@@ -61,6 +61,17 @@ class RunIket(unittest.TestCase):
         return [(launch["kernelName"], len(launch["ranges"]), len(launch["markers"]), len(launch["warpLifetimes"]))
                 for launch in launches]
 
+    def test_the_buffers_size_bounds_the_rings(self):
+        def memory(*common):
+            said = self.profile("--postprocess", "none", common=("--log-level", "info", *common)).stderr
+            found = re.search(r"device memory +([0-9.]+) (MB|GB)", said)
+            self.assertTrue(found, said)
+            return float(found[1]) * (1000 if found[2] == "GB" else 1)
+
+        self.assertGreater(memory(), 2000)
+        self.assertLess(memory("--context-buffer-size", "512M"), 540)
+        self.assertLess(memory("--context-buffer-size", "64m"), 68)
+
     def test_files_of_each_choice(self):
         for choice, endings in (
             ("none", []),

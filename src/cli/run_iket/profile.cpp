@@ -2,8 +2,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <csignal>
 #include <filesystem>
+#include <optional>
+#include <string_view>
 
 #include "cli/command.h"
 #include "cli/output_folder.h"
@@ -76,21 +79,30 @@ Result<session::Selection> SelectionOf(const ProfileOptions& options) {
   return selection;
 }
 
-bool IsSize(std::string_view text) {
-  if (!text.empty() && std::string_view("kKmMgG").find(text.back()) != std::string_view::npos) {
-    text.remove_suffix(1);
+constexpr uint64_t kMostMemory = uint64_t{1} << 50;
+
+// "512M"; nothing if it is no size.
+std::optional<uint64_t> SizeOf(std::string_view text) {
+  uint64_t unit = 1;
+  if (!text.empty()) {
+    const size_t letter = std::string_view("kKmMgG").find(text.back());
+    if (letter != std::string_view::npos) {
+      unit = uint64_t{1} << 10 * (letter / 2 + 1);
+      text.remove_suffix(1);
+    }
   }
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  uint64_t size = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+  if (error != std::errc() || rest != text.data() + text.size() || size > UINT64_MAX / unit) {
+    return std::nullopt;
+  }
+  return size * unit;
 }
 
-void SayWhatIsNeedless(const CommonOptions& common, const ProfileOptions& options) {
+void SayWhatIsNeedless(const ProfileOptions& options) {
   const auto no_effect = [](std::string_view option, std::string_view why) {
     Say(fmt::format("{} has no effect: {}", option, why));
   };
-  if (!common.context_buffer_size.empty()) {
-    no_effect("--context-buffer-size",
-              "rings have a size that does not depend on what is launched");
-  }
   if (options.warp_trace && !options.use_config.empty()) {
     no_effect("--use-config", "--warp-trace is for every kernel");
   }
@@ -217,16 +229,20 @@ Result<int> Profile(const CommonOptions& common, const ProfileOptions& options,
   record.memory_bytes = uint64_t{4} << 30;
   record.error_to_output = true;
 
-  if (!common.context_buffer_size.empty() && !IsSize(common.context_buffer_size)) {
-    return Fail(ErrorKind::kSystem, "--context-buffer-size: '{}' is no size, such as 512M",
-                common.context_buffer_size);
+  if (!common.context_buffer_size.empty()) {
+    const auto size = SizeOf(common.context_buffer_size);
+    if (!size) {
+      return Fail(ErrorKind::kSystem, "--context-buffer-size: '{}' is no size, such as 512M",
+                  common.context_buffer_size);
+    }
+    if (*size != 0) record.memory_bytes = std::min(*size, kMostMemory);
   }
   const fs::path working = AbsoluteFolder(common.working_dir.empty() ? "." : common.working_dir);
   const fs::path output =
       common.output_dir.empty() ? working / "iket_output" : AbsoluteFolder(common.output_dir);
   record.folder = output;
   if (common.output_dir.empty()) Say(fmt::format("No --output-dir given, using {}", record.folder));
-  SayWhatIsNeedless(common, options);
+  SayWhatIsNeedless(options);
   if (auto may = CheckMayBeRemoved(output, working); !may) return tl::unexpected(may.error());
   if (auto entered = EnterFolder(working); !entered) return tl::unexpected(entered.error());
   // Before anything of an earlier run is removed.

@@ -30,7 +30,7 @@ struct CommandLine {
 
 void AddCommon(CLI::App& app, CommonOptions& options) {
   app.add_option("--context-buffer-size", options.context_buffer_size,
-                 "No effect: rings have a size that does not depend on what is launched")
+                 "What recording may take of a GPU's memory in a context, such as 512M (default 4G)")
       ->type_name("SIZE");
   app.add_option("--log-level", options.log_level,
                  "info: a summary at the end. What is lost, refused or wrong is said at any level")
@@ -65,7 +65,7 @@ CLI::App* AddProfile(CLI::App& app, ProfileOptions& options) {
       ->check(CLI::IsMember({"perfetto", "json", "html", "none", "all"}).description(""))
       ->capture_default_str();
   sub->add_flag("--keep,!--no-keep", options.keep,
-                "Little effect: there are no intermediate files, and captures are always kept");
+                "No effect: there are no intermediate files, and captures are always kept");
   sub->add_flag("--enable-stats", options.enable_stats,
                 "Say what took how long, here and in run-iket.stats.json");
   sub->add_flag("--warp-trace", options.warp_trace,
