@@ -167,7 +167,8 @@ Result<std::vector<Exported>> ExportDags(const Options& options, const Loaded& l
     if (names.size() > 1) {
       std::string part = name.empty() ? "dag" : name;
       std::ranges::replace(part, '/', '_');
-      file_path = std::filesystem::path(path).parent_path() / (part + "." + kDagFormat);
+      file_path =
+          std::filesystem::path(path).parent_path() / fmt::format("{}.{}", part, kDagFormat);
     }
     auto file = IsStandardOutput(file_path) ? exporter::OutputFile::StandardOutput()
                                             : exporter::OutputFile::Create(file_path);

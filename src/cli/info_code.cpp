@@ -42,9 +42,9 @@ struct ImageInfo {
 // What another tool's marks are, and what they do when nobody records them.
 std::string ForeignText(const ImageInfo& info) {
   const patch::ForeignMarks& foreign = info.report.foreign;
-  std::string text = fmt::format("{} placeholders of NVIDIA's IKET, by another front end: {}",
-                                 patch::MethodName(foreign.method()),
-                                 Counted(foreign.events.size(), "event"));
+  std::string text =
+      fmt::format("{} placeholders of NVIDIA's IKET, by another front end: {}",
+                  patch::MethodName(foreign.method()), Counted(foreign.events.size(), "event"));
   if (foreign.malformed != 0) text += fmt::format("; {} malformed", foreign.malformed);
   return text;
 }

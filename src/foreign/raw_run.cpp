@@ -193,8 +193,9 @@ std::optional<std::array<uint32_t, 2>> ReplayOf(std::string_view key) {
   if (!key.starts_with(kHead)) return std::nullopt;
   key.remove_prefix(kHead.size());
   std::array<uint32_t, 2> numbers{};
-  const char* const end = key.data() + key.size();
-  const auto graph = std::from_chars(key.data(), end, numbers[0]);
+  const char* const begin = key.data();  // NOLINT(bugprone-suspicious-stringview-data-usage)
+  const char* const end = begin + key.size();
+  const auto graph = std::from_chars(begin, end, numbers[0]);
   if (graph.ec != std::errc() || graph.ptr == end || *graph.ptr != ':') return std::nullopt;
   const auto replay = std::from_chars(graph.ptr + 1, end, numbers[1]);
   if (replay.ec != std::errc() || replay.ptr != end) return std::nullopt;

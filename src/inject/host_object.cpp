@@ -69,7 +69,7 @@ int Visit(dl_phdr_info* object, size_t size, void* data) {
   }
   const ElfW(Phdr)* const segment = SegmentOf(*object, question.address, 1);
   if (segment == nullptr) return 0;
-  question.answer = SaysItHasMarks(*object)              ? HostObject::kMarked
+  question.answer = SaysItHasMarks(*object)                ? HostObject::kMarked
                     : LoadedBytes(*object) <= kSmallObject ? HostObject::kSmall
                                                            : HostObject::kUnmarked;
   const uintptr_t begin = object->dlpi_addr + segment->p_vaddr;

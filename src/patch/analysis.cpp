@@ -63,14 +63,13 @@ bool ChooseExitRegisters(CodeSection& section, uint32_t usable) {
 constexpr uint32_t kRegisterStep = 8;
 constexpr uint32_t kMostRegisters = 248;
 
-// What a patched kernel asks for: enough for its entry code, and, where another tool's sites may need
-// some more, what it gets anyway. No other number of warps fits an SM by it.
+// What a patched kernel asks for: enough for its entry code, and, where another tool's sites may
+// need some more, what it gets anyway. No other number of warps fits an SM by it.
 uint32_t PatchedRegisters(const CodeSection& section) {
   const uint32_t registers = std::max(section.registers, kMinRegisters);
-  const bool changes =
-      std::any_of(section.code.begin(), section.code.end(), [](const Instruction& instruction) {
-        return instruction.opcode() == sass::kOpSetMaxReg;
-      });
+  const bool changes = std::any_of(
+      section.code.begin(), section.code.end(),
+      [](const Instruction& instruction) { return instruction.opcode() == sass::kOpSetMaxReg; });
   if (section.foreign_sites.empty() || changes || registers > kMostRegisters) return registers;
   return (registers + kRegisterStep - 1) / kRegisterStep * kRegisterStep;
 }
@@ -124,17 +123,16 @@ std::string Judge(const cubin::Image& image, CodeSection& section) {
 // Its sites of another tool's events, and what keeps them from being recorded.
 void AnalyzeForeign(const cubin::Image& image, std::span<const uint64_t> entries,
                     const ForeignMarks& foreign, CodeSection& section) {
-  ForeignSites found =
-      FindForeignSites(section.code, entries, section.generation, foreign);
+  ForeignSites found = FindForeignSites(section.code, entries, section.generation, foreign);
   section.foreign_sites = std::move(found.all);
   for (SiteProblem& problem : found.problems) {
     section.sites.problems.push_back(std::move(problem));
   }
   if (section.foreign_sites.empty()) return;
   for (const cubin::Section& relocations : image.sections()) {
-    const bool is_for_this = relocations.info == section.section &&
-                             (relocations.type == cubin::kSectionRela ||
-                              relocations.type == cubin::kSectionRel);
+    const bool is_for_this =
+        relocations.info == section.section &&
+        (relocations.type == cubin::kSectionRela || relocations.type == cubin::kSectionRel);
     if (!is_for_this) continue;
     for (const Relocation& relocation : Relocations(relocations)) {
       section.relocated.insert(static_cast<uint32_t>(relocation.offset / sass::kInstructionBytes));

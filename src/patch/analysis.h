@@ -21,7 +21,7 @@ struct CodeSection {
   sass::Generation generation = sass::Generation::kHopper;
   Sites sites;
   std::vector<ForeignSite> foreign_sites;
-  std::set<uint32_t> relocated;  // indices of instructions that a relocation changes
+  std::set<uint32_t> relocated;           // indices of instructions that a relocation changes
   std::vector<uint32_t> exits;            // indices of EXIT instructions
   bool reads_cta_yz = false;              // names SR_CTAID.Y or .Z, or calls code that may
   uint32_t registers = 0;                 // REGCOUNT of the kernel, or of the first function

@@ -2,8 +2,8 @@
 //
 // A placeholder stores to shared memory at an address that the compiler made from the CTA's rank in
 // its cluster: S2UR, then USHF or ULEA, often once a kernel, sometimes once a loop. When the stores
-// go to the ring nobody needs it any more. What is left to others stays: an instruction is named only
-// if from behind it no way leads to one that may read its result before that is written anew.
+// go to the ring nobody needs it any more. What is left to others stays: an instruction is named
+// only if from behind it no way leads to one that may read its result before that is written anew.
 //
 // Cost: a walk over the section for each such instruction.
 #pragma once

@@ -50,8 +50,7 @@ TEST(DeadAddress, OnEveryWay) {
   // A loop, whose next turn takes it.
   EXPECT_EQ(Dead({kRank, kShift, kStoreByUr5, Branch(3, 2).WithGuard(0), kStoreByUr5, kExit}, {2}),
             Set());
-  EXPECT_EQ(Dead({kRank, kShift, kStoreByUr5, Branch(3, 2).WithGuard(0), kExit}, {2}),
-            (Set{0, 1}));
+  EXPECT_EQ(Dead({kRank, kShift, kStoreByUr5, Branch(3, 2).WithGuard(0), kExit}, {2}), (Set{0, 1}));
   // Written anew before it is read.
   EXPECT_EQ(Dead({kRank, kShift, kStoreByUr5, kNewUr4, kStoreByUr5, kExit}, {2}), (Set{0, 1}));
   EXPECT_EQ(Dead({kRank, kShift, kStoreByUr5, kNewUr4.WithGuard(1), kStoreByUr5, kExit}, {2}),

@@ -102,8 +102,9 @@ std::string Refusal(const ForeignEvent& event) {
   switch (event.method) {
     case ForeignMethod::kNativeDump:
       if (event.id > kForeignPop) {
-        return say("does not fit the 5 bits that NativeDump has for it: rebuild with at most 30 "
-                   "names, or with a front end that changes to ExtendedNativeDump");
+        return say(
+            "does not fit the 5 bits that NativeDump has for it: rebuild with at most 30 "
+            "names, or with a front end that changes to ExtendedNativeDump");
       }
       break;
     case ForeignMethod::kPmTrig5:
@@ -120,8 +121,8 @@ std::string Refusal(const ForeignEvent& event) {
     return say("has an id that no event may have");
   }
   if (!IsKnownPayload(event.payload)) {
-    return say(fmt::format("has a payload of type {}, which this version does not know",
-                           event.payload));
+    return say(
+        fmt::format("has a payload of type {}, which this version does not know", event.payload));
   }
   return {};
 }
@@ -217,8 +218,7 @@ std::string MethodName(ForeignMethod method) {
 
 uint32_t ForeignEvent::payload_bytes() const {
   if (payload == kPayloadNone) return 0;
-  const bool is_wide =
-      payload == kPayloadI64 || (payload >= kPayloadF64 && payload <= kPayloadU64);
+  const bool is_wide = payload == kPayloadI64 || (payload >= kPayloadF64 && payload <= kPayloadU64);
   return is_wide ? 8 : 4;
 }
 

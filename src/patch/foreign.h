@@ -3,8 +3,9 @@
 // NVIDIA's IKET front end (CuTe DSL), TVM, TileLang, cuda-oxide and programs that write it by hand
 // put byte arrays into the cubin (docs/design/compat.md): `__iket_meta_info`, one
 // `__iket_evt_decl_*_attrs` an event, one `__iket_range_decl_*_attrs` a range, and of names beyond
-// 32 bytes `__iket_string_decl_*_str`. They are read here, in all the variants that are known: range
-// ids by FNV-1a or CRC-32, a count where the minor version stands, names with or without their NUL.
+// 32 bytes `__iket_string_decl_*_str`. They are read here, in all the variants that are known:
+// range ids by FNV-1a or CRC-32, a count where the minor version stands, names with or without
+// their NUL.
 //
 // The bytes are untrusted: what is not a declaration is counted in `malformed`. What is one, but of
 // an event that cannot be recorded, makes `refusal`: then no kernel of the image is patched for it,

@@ -60,8 +60,8 @@ class Coder {
  private:
   Control ControlOf(uint32_t index) const { return section_.code[index].control(); }
 
-  // Cycles from instruction `first` until one that `reads`, as far as `enough`; a branch may lead to
-  // one.
+  // Cycles from instruction `first` until one that `reads`, as far as `enough`; a branch may lead
+  // to one.
   template <typename Reads>
   uint32_t StallUntil(uint32_t first, uint32_t enough, const Reads& reads) const {
     uint32_t cycles = 0;
@@ -81,16 +81,16 @@ class Coder {
 
   // What comes before the clock is read: the address, and the lane whose payload counts.
   std::vector<Instruction> Begin(const ForeignSite& site) const {
-    const uint32_t later =
-        StallUntil(site.clock, kVoteToGuard,
-                   [&site](uint32_t i) { return i == site.store || i == site.payload; });
+    const uint32_t later = StallUntil(site.clock, kVoteToGuard, [&site](uint32_t i) {
+      return i == site.store || i == site.payload;
+    });
     const Instruction address = Address(later);
     if (!Elects(site)) return {address};
     const uint32_t behind = address.control().stall + later;
     const uint32_t stall = behind < kVoteToGuard ? kVoteToGuard - behind : 1;
-    return {sass::Elect(section_.generation, *site.predicate,
-                        {.stall = static_cast<uint8_t>(stall)}),
-            address};
+    return {
+        sass::Elect(section_.generation, *site.predicate, {.stall = static_cast<uint8_t>(stall)}),
+        address};
   }
 
   // TileLang lets every lane store its payload. The first is to count, as it does of others.
@@ -116,8 +116,8 @@ class Coder {
     Control control = ControlOf(index);
     control.wait |= wait;
     control.write_barrier = sass::kNoBarrier;  // S2UR's
-    const uint32_t later = StallUntil(index + 1, kClockToStore,
-                                      [&site](uint32_t i) { return i == site.store; });
+    const uint32_t later =
+        StallUntil(index + 1, kClockToStore, [&site](uint32_t i) { return i == site.store; });
     if (control.stall + later < kClockToStore) {
       control.stall = static_cast<uint8_t>(kClockToStore - later);
     }
@@ -135,9 +135,10 @@ class Coder {
     const auto id = static_cast<uint8_t>(pair + 1);
     auto& begin = code_[site.clock];
     begin = Begin(site);
+    if (site.keeps_stamp) begin.push_back(section_.code[site.clock]);
     begin.push_back(Clock(site, site.clock, pair, Bit(site.barrier)));
-    if (site.move != ForeignSite::kNone) code_[site.move] = {Idle(site.move)};
-    if (site.join != ForeignSite::kNone) {
+    if (site.move != ForeignSite::kNone && !site.keeps_stamp) code_[site.move] = {Idle(site.move)};
+    if (site.join != ForeignSite::kNone && !site.keeps_stamp) {
       code_[site.join] = {sass::MovImmediate(id, site.event, ControlOf(site.join))};
     } else {
       begin.push_back(sass::MovImmediate(id, site.event, {.stall = kResultToStore}));
@@ -182,8 +183,7 @@ class Coder {
     second.wait = 0;
     code_[site.store] = {
         Store(site, Width::k32, 0, word, first),
-        sass::MovImmediate(word, site.event,
-                           {.stall = kResultToStore, .wait = Bit(site.barrier)})
+        sass::MovImmediate(word, site.event, {.stall = kResultToStore, .wait = Bit(site.barrier)})
             .WithGuardOf(section_.code[at]),
         Store(site, Width::k32, kIdOffset, word, second),
     };
@@ -225,15 +225,24 @@ class Coder {
     if (control.stall + later < kUniformToUniform) {
       control.stall = static_cast<uint8_t>(kUniformToUniform - later);
     }
-    auto& code = code_[site.trigger];
     Instruction advance = AdvanceSlot(section_.generation, ring::kRecordBytes, control);
     if (!site.somebody_stores) {
-      code.push_back(sass::VoteUniformAny(section_.generation, *site.uniform_predicate,
-                                          site.guard.predicate, site.guard.negated,
-                                          {.stall = kVoteToGuard}));
+      Vote(site);
       advance = advance.WithGuard(*site.uniform_predicate);
     }
-    code.push_back(advance);
+    code_[site.trigger].push_back(advance);
+  }
+
+  // Right behind the store, whose predicate may be another's when the trigger comes.
+  void Vote(const ForeignSite& site) {
+    const bool is_bare = site.clock == ForeignSite::kNone;
+    const uint32_t later = is_bare ? 0
+                                   : StallUntil(site.store + 1, kVoteToGuard,
+                                                [&site](uint32_t i) { return i == site.trigger; });
+    const uint32_t stall = later < kVoteToGuard ? kVoteToGuard - later : 1;
+    code_[is_bare ? site.trigger : site.store].push_back(
+        sass::VoteUniformAny(section_.generation, *site.uniform_predicate, site.guard.predicate,
+                             site.guard.negated, {.stall = static_cast<uint8_t>(stall)}));
   }
 
   const CodeSection& section_;
@@ -246,6 +255,39 @@ FlowGraph FlowOf(const CodeSection& section) {
   std::vector<uint64_t> entries;
   for (const cubin::Function& function : section.functions) entries.push_back(function.offset);
   return FlowGraph(section.code, entries, section.generation);
+}
+
+// The instructions that hand a time stamp on, of all sites: each takes that of its own site.
+std::set<uint32_t> StampTakers(const CodeSection& section) {
+  std::set<uint32_t> takers;
+  for (const ForeignSite& site : section.foreign_sites) {
+    for (const uint32_t i : {site.move, site.join, site.store}) {
+      if (i != ForeignSite::kNone) takers.insert(i);
+    }
+  }
+  return takers;
+}
+
+// May anybody but sites read the site's time stamp? No front end does; by hand one can.
+bool KeepsStamp(const CodeSection& section, const FlowGraph& flow, const std::set<uint32_t>& takers,
+                const ForeignSite& site) {
+  for (const uint32_t maker : {site.clock, site.move, site.join}) {
+    if (maker == ForeignSite::kNone) continue;
+    const Instruction& made = section.code[maker];
+    const bool is_uniform = made.opcode() == sass::kOpS2ur || made.base_opcode() == 0x092;  // ULOP3
+    const uint32_t index = made.Bits(16, is_uniform ? sass::UniformBits(section.generation) : 8);
+    const auto reads = [&](uint32_t i) {
+      if (i == site.payload || takers.contains(i)) return false;
+      return is_uniform ? sass::MayReadUniform(section.code[i], index, section.generation)
+                        : sass::MayReadRegister(section.code[i], index);
+    };
+    const auto writes = [&](uint32_t i) {
+      return is_uniform ? sass::WritesUniform(section.code[i], index, section.generation)
+                        : sass::WritesRegister(section.code[i], index);
+    };
+    if (flow.MayReach(maker, reads, writes)) return true;
+  }
+  return false;
 }
 
 // What made the addresses of replaced stores does nothing any more; waits and stalls stay.
@@ -274,6 +316,7 @@ std::vector<SiteProblem> ChooseRecorders(CodeSection& section, uint32_t register
   const FlowGraph flow = FlowOf(section);
   SpareRegisters spare(section.code, flow, registers);
   const std::vector<bool> movable = Movable(section.code);
+  const std::set<uint32_t> takers = StampTakers(section);
   size_t turn = 0;
   for (ForeignSite& site : section.foreign_sites) {
     // Who calls a function may have any register and predicate in use.
@@ -286,7 +329,8 @@ std::vector<SiteProblem> ChooseRecorders(CodeSection& section, uint32_t register
     }
     site.barrier = spare.BarrierOf(site.pair.value_or(0));
     const bool is_fixed = [&] {
-      for (const uint32_t i : {site.clock, site.move, site.join, site.store, site.payload, site.trigger}) {
+      for (const uint32_t i :
+           {site.clock, site.move, site.join, site.store, site.payload, site.trigger}) {
         if (i == ForeignSite::kNone) continue;
         if (!movable[i] || section.relocated.contains(i) || (section.is_kernel() && i == 0)) {
           return true;
@@ -294,10 +338,15 @@ std::vector<SiteProblem> ChooseRecorders(CodeSection& section, uint32_t register
       }
       return false;
     }();
+    if (site.clock != ForeignSite::kNone) {
+      site.keeps_stamp = KeepsStamp(section, flow, takers, site);
+    }
     if (is_fixed) {
       problems.push_back({site.trigger, "it cannot be moved"});
     } else if (site.clock == ForeignSite::kNone && !site.pair) {
       problems.push_back({site.trigger, "no two registers are spare for a bare PMTRIG"});
+    } else if (site.keeps_stamp && !site.pair && site.payload != site.store) {
+      problems.push_back({site.trigger, "its time stamp is used elsewhere, too"});
     } else if (!site.somebody_stores && !site.uniform_predicate) {
       problems.push_back({site.trigger, "it is guarded, and no uniform predicate is spare"});
     }

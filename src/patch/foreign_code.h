@@ -8,12 +8,13 @@
 //     STS [UR], Rt                              STG.E.EF.64 [UR0], Ra
 //     PMTRIG ID                                 UIADD3 UR2, UR2, 16
 //
-// So the time is that of the SM's clock, by the cycle, and readers know nothing of other tools. Ra and
-// Ra+1 are spare registers (spare_registers.h). Where there are none, clock and id go one after the
-// other through Rt, whose first store must have read it before it changes: exact as well, and slower.
+// So the time is that of the SM's clock, by the cycle, and readers know nothing of other tools. Ra
+// and Ra+1 are spare registers (spare_registers.h). Where there are none, clock and id go one after
+// the other through Rt, whose first store must have read it before it changes: exact as well, and
+// slower.
 //
-// What made the old addresses and serves nobody else is dropped (dead_address.h). Waits and stalls of
-// the compiler's stay, each in its place: later instructions may count on them.
+// What made the old addresses and serves nobody else is dropped (dead_address.h). Waits and stalls
+// of the compiler's stay, each in its place: later instructions may count on them.
 #pragma once
 
 #include <vector>

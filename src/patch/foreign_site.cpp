@@ -169,17 +169,36 @@ class Finder {
       return {};
     }
     if (site.payload_bytes == 0) return {};
-    for (uint32_t i = first; i < site.trigger; ++i) {
+    for (uint32_t i = site.trigger; i-- > first;) {
       const Instruction& other = code_[i];
       if (i == site.store || !IsSharedStore(other)) continue;
       if (other.opcode() != store.opcode() || Base(other) != Base(store)) continue;
       if (Offset(other) != Offset(store) + static_cast<int32_t>(distance)) continue;
       if (DataBytes(other) != site.payload_bytes || GuardOf(other) != GuardOf(store)) continue;
+      if (!AreAlike(std::min(i, site.store), std::max(i, site.store))) continue;
       site.payload = i;
       site.payload_register = Data(other);
       return {};
     }
     return "the store of its payload is missing";
+  }
+
+  // Do address register and guard mean the same at both of two stores that name the same ones?
+  bool AreAlike(uint32_t earlier, uint32_t later) const {
+    const Instruction& store = code_[later];
+    const bool is_uniform = store.opcode() == sass::kOpStsUniform;
+    for (uint32_t i = earlier + 1; i < later; ++i) {
+      if (is_uniform ? sass::MayWriteUniform(code_[i], store.Bits(64, 8), generation_)
+                     : store.Bits(24, 8) != sass::kRegisterZero &&
+                           sass::MayWriteRegister(code_[i], store.Bits(24, 8))) {
+        return false;
+      }
+      if (store.guard() != sass::kPredicateTrue &&
+          sass::MayWritePredicate(code_[i], store.guard())) {
+        return false;
+      }
+    }
+    return true;
   }
 
   std::string CheckGuards(uint32_t first, ForeignSite& site) const {
@@ -196,8 +215,8 @@ class Finder {
     return {};
   }
 
-  // True if the guard is the lane that an ELECT chose among those that come here: in this block, or,
-  // where the lanes may be apart, in each that leads here (ptxas elects before BRA.DIV).
+  // True if the guard is the lane that an ELECT of this block chose. Where ptxas elects before a
+  // BRA.DIV it is in another, and the lanes are asked.
   bool IsElected(uint32_t first, const Guard& guard, const ForeignSite& site) const {
     if (guard.negated) return false;
     const auto elects = [&](const Instruction& instruction) {

@@ -1,7 +1,7 @@
 // foreign_site.h: where the placeholders of other tools are in compiled code.
 //
-// What NVIDIA's IKET and those who follow it put where an event is (docs/design/compat.md), as ptxas
-// leaves it:
+// What NVIDIA's IKET and those who follow it put where an event is (docs/design/compat.md), as
+// ptxas leaves it:
 //
 //     ELECT P0, URZ, PT                    with a payload; not TileLang's
 //     CS2R.32 Rt, SR_GLOBALTIMERLO         or S2UR, and a move to Rt behind it
@@ -11,9 +11,9 @@
 //     PMTRIG ID
 //
 // Other instructions stand between them, the address is made elsewhere, all of it may be under one
-// more guard, and the two stores may be one of 64 or 128 bits. So a site is found from its PMTRIG, by
-// registers: the stored word is the timer, or that and the id, and everything is in one basic block.
-// The front ends say which event it is in the mask, the metadata says what it stores.
+// more guard, and the two stores may be one of 64 or 128 bits. So a site is found from its PMTRIG,
+// by registers: the stored word is the timer, or that and the id, and everything is in one basic
+// block. The front ends say which event it is in the mask, the metadata says what it stores.
 #pragma once
 
 #include <cstdint>
@@ -63,6 +63,7 @@ struct ForeignSite {
   std::optional<uint8_t> predicate{};
   std::optional<uint8_t> uniform_predicate{};
   uint8_t barrier = 0;
+  bool keeps_stamp = false;  // somebody else may read the time stamp, too
 
   uint32_t first() const { return clock == kNone ? trigger : clock; }
 };

@@ -153,8 +153,8 @@ TEST_F(ForeignSiteTest, TheReasonOfTheWholeImage) {
 }
 
 TEST_F(ForeignSiteTest, BareTriggersNeedNothingElse) {
-  const ForeignMarks bare = FindForeignMarks(cubin::testing::ParseData("saxpy.sm_90a.cubin"),
-                                             {{1, "one"}, {2, "two"}});
+  const ForeignMarks bare =
+      FindForeignMarks(cubin::testing::ParseData("saxpy.sm_90a.cubin"), {{1, "one"}, {2, "two"}});
   const ForeignSites sites = Find(code_, bare);
   ASSERT_THAT(sites.all, SizeIs(2));
   EXPECT_EQ(sites.all[0].first(), sites.all[0].trigger);

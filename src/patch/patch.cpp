@@ -437,8 +437,7 @@ Result<Patched> PatchImage(const cubin::Image& image, const Options& options) {
       function.patched_registers = section.patched_registers;
       for (const cubin::Function& member : section.functions) {
         if (!member.is_kernel && &member != &section.functions.front()) continue;
-        if (auto done =
-                cubin::SetRegisterCount(edited, member.symbol, section.patched_registers);
+        if (auto done = cubin::SetRegisterCount(edited, member.symbol, section.patched_registers);
             !done) {
           return tl::unexpected(done.error());
         }

@@ -67,9 +67,7 @@ struct ImageReport {
   std::vector<std::string> problems;  // of declarations
   ForeignMarks foreign;
 
-  bool has_marks() const {
-    return !declarations.empty() || !functions.empty() || foreign.any();
-  }
+  bool has_marks() const { return !declarations.empty() || !functions.empty() || foreign.any(); }
 };
 
 // What is in an image and what would be done with it; patches nothing. A broken code section is an

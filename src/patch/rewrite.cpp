@@ -232,8 +232,8 @@ class Rewriter {
     const uint64_t trampoline = End();
     for (const Instruction& instruction : EntryCode(options)) code_.push_back(instruction);
     code_.push_back(section_.code.front());
-    code_.push_back(sass::Bra(generation_, End(), uint64_t{section_.second} * kInstructionBytes,
-                              {.stall = 5}));
+    code_.push_back(
+        sass::Bra(generation_, End(), uint64_t{section_.second} * kInstructionBytes, {.stall = 5}));
     code_.front() = sass::Bra(generation_, 0, trampoline, {.stall = 5});
   }
 

@@ -55,16 +55,15 @@ std::vector<bool> Movable(std::span<const Instruction> code) {
   bool collective = false;
   for (size_t i = 0; i < code.size(); ++i) {
     collective |= sass::BeginsCollective(code[i]);
-    movable[i] = !collective && (!IsControlFlow(code[i]) || MovesWithItsTarget(code[i]) ||
-                                 MovesAsItIs(code[i]));
+    movable[i] = !collective &&
+                 (!IsControlFlow(code[i]) || MovesWithItsTarget(code[i]) || MovesAsItIs(code[i]));
     collective &= code[i].opcode() != sass::kOpEndCollective;
   }
   return movable;
 }
 
 RoomyCopy CopyWithRoom(std::span<const Instruction> code, const std::set<uint32_t>& fixed,
-                       const Replacements& replacements,
-                       sass::Generation generation) {
+                       const Replacements& replacements, sass::Generation generation) {
   const uint32_t end = End(code);
   std::vector<bool> moves = Movable(code);
   for (uint32_t i : fixed) moves[i] = false;
@@ -103,8 +102,8 @@ RoomyCopy CopyWithRoom(std::span<const Instruction> code, const std::set<uint32_
     }
     int64_t target = sass::RelativeTarget(code[i], uint64_t{i} * kInstructionBytes, generation);
     if (target >= 0 && target < static_cast<int64_t>(uint64_t{end} * kInstructionBytes)) {
-      target = int64_t{copy.moved[static_cast<size_t>(target) / kInstructionBytes]} *
-               kInstructionBytes;
+      target =
+          int64_t{copy.moved[static_cast<size_t>(target) / kInstructionBytes]} * kInstructionBytes;
     }
     copy.code.push_back(
         sass::WithRelativeTarget(code[i], at * kInstructionBytes, target, generation));

@@ -2,15 +2,15 @@
 //
 // Placeholders of other tools have one slot too few: recording takes an instruction more than they
 // leave. Branching to it and back would cost more than the event itself. So the whole section is
-// copied behind itself with instructions replaced by any number of others, relative branches go from
-// copy to copy, and each old instruction becomes a branch to its copy. So whoever reaches the old
-// code, by a return, a table of addresses or a pointer, goes on in the copy, and nothing has to be
-// known of them.
+// copied behind itself with instructions replaced by any number of others, relative branches go
+// from copy to copy, and each old instruction becomes a branch to its copy. So whoever reaches the
+// old code, by a return, a table of addresses or a pointer, goes on in the copy, and nothing has to
+// be known of them.
 //
-// What may not move stays where it is, and the copy branches there: calls and returns (their targets
-// count from where they stand, their return addresses are the old code's), indirect branches,
-// collective regions of a warp, and what a relocation will change. Behind each of these the old code
-// leads back.
+// What may not move stays where it is, and the copy branches there: calls and returns (their
+// targets count from where they stand, their return addresses are the old code's), indirect
+// branches, collective regions of a warp, and what a relocation will change. Behind each of these
+// the old code leads back.
 //
 // Cost: no branch more in any loop without such instructions. The section becomes about twice as
 // long; of a kernel that runs, the old code is not touched but for the first instruction.
@@ -38,8 +38,9 @@ struct RoomyCopy {
   std::vector<uint32_t> moved;
 };
 
-// `fixed`: indices of instructions that must not move beside those that show it themselves (relocated
-// ones, and the first of a kernel, which the trampoline executes). What is replaced must be movable.
+// `fixed`: indices of instructions that must not move beside those that show it themselves
+// (relocated ones, and the first of a kernel, which the trampoline executes). What is replaced must
+// be movable.
 RoomyCopy CopyWithRoom(std::span<const sass::Instruction> code, const std::set<uint32_t>& fixed,
                        const Replacements& replacements, sass::Generation generation);
 

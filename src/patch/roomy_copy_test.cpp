@@ -1,5 +1,5 @@
-// The copy must do what the old code does, whatever the control flow: a walk through random code, and
-// what is not to move.
+// The copy must do what the old code does, whatever the control flow: a walk through random code,
+// and what is not to move.
 #include "patch/roomy_copy.h"
 
 #include <gtest/gtest.h>
@@ -27,8 +27,7 @@ constexpr Instruction kEndCollective{0x000000000000791b, 0x000fea0003800000};
 Instruction Work(uint32_t n) { return sass::MovImmediate(4, n, {.stall = 1}); }
 bool IsBranch(const Instruction& i) { return i.opcode() == sass::kOpBra; }
 uint32_t Target(const Code& code, uint32_t at) {
-  const int64_t target =
-      sass::RelativeTarget(code[at], uint64_t{at} * kInstructionBytes, kHopper);
+  const int64_t target = sass::RelativeTarget(code[at], uint64_t{at} * kInstructionBytes, kHopper);
   return static_cast<uint32_t>(target / kInstructionBytes);
 }
 

@@ -20,7 +20,7 @@ enum class EventKind : uint8_t {
   // In captures alone, of another tool's token: opens a range, or closes the one of its name.
   kTokenEither = 11,
 };
-inline constexpr uint8_t kEdgeKind = 10;  // of a declaration that is no event's
+inline constexpr uint8_t kEdgeKind = 10;         // of a declaration that is no event's
 inline constexpr uint8_t kLastDeclaredKind = 9;  // of those that a cubin's declaration may have
 
 // What a declaration says beyond its name: attributes, each with a number and a text.

@@ -89,11 +89,11 @@ constexpr Instruction ActiveLanes(uint8_t urd, Control c) {
 // VOTEU.ANY UPd, Pa or !Pa: an active lane's predicate holds. 13 cycles until a guard may read it.
 constexpr Instruction VoteUniformAny(Generation g, uint8_t upd, uint8_t pa, bool negated,
                                      Control c) {
-  return encode_detail::Word(
-      encode_detail::At(16, UniformZero(g)) | 0x886,
-      encode_detail::At(90 - 64, negated ? 1 : 0) | encode_detail::At(87 - 64, pa) |
-          encode_detail::At(81 - 64, upd) | 0x100,
-      c);
+  return encode_detail::Word(encode_detail::At(16, UniformZero(g)) | 0x886,
+                             encode_detail::At(90 - 64, negated ? 1 : 0) |
+                                 encode_detail::At(87 - 64, pa) | encode_detail::At(81 - 64, upd) |
+                                 0x100,
+                             c);
 }
 // ELECT Pd, URZ, PT: Pd holds in the first active lane alone. 13 cycles until a guard may read it.
 // Not before sm_90.

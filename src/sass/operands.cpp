@@ -59,6 +59,12 @@ bool IsLoad(const Instruction& instruction) {
   return base >= 0x180 && base <= 0x184;
 }
 
+// ST, STG, STL, STS.
+bool IsStore(const Instruction& instruction) {
+  const uint32_t base = instruction.base_opcode();
+  return base >= 0x185 && base <= 0x188;
+}
+
 // Registers that a load fills, or the data operand of a store takes, by the width field of bits
 // 73..75: 8 bits with and without sign, 16 likewise, 32, 64, 128.
 uint32_t DataRegisters(const Instruction& instruction) {
@@ -101,8 +107,7 @@ std::optional<uint8_t> MovedUniform(const Instruction& instruction, Generation g
   constexpr uint32_t kImad = 0xe24;  // R, R, R, UR: both factors are RZ
   constexpr uint32_t kAllBytes = 15;
   const bool is_mov = instruction.opcode() == kMov && instruction.Bits(72, 4) == kAllBytes;
-  const bool is_sum = instruction.opcode() == kImad &&
-                      instruction.Bits(24, 8) == kRegisterZero &&
+  const bool is_sum = instruction.opcode() == kImad && instruction.Bits(24, 8) == kRegisterZero &&
                       instruction.Bits(64, 8) == kRegisterZero && instruction.Bits(74, 2) == 0;
   if (!is_mov && !is_sum) return std::nullopt;
   return static_cast<uint8_t>(instruction.Bits(32, UniformBits(generation)));
@@ -164,18 +169,66 @@ bool MayWritePredicate(const Instruction& instruction, uint32_t index) {
   return writes('p', 81) || writes('q', 84);
 }
 
-bool MayReadRegister(const Instruction& instruction, uint32_t index) {
+bool WritesRegister(const Instruction& instruction, uint32_t index) {
   const OpcodeRow* const row = FindOpcode(instruction);
+  if (row == nullptr || !instruction.is_unguarded()) return false;
+  const std::string_view operands(row->operands);
+  if (operands.starts_with('c') || operands.find('d') == std::string_view::npos) return false;
+  // The first of those that it may write is among them, whatever its width.
+  const uint32_t first = instruction.Bits(16, 8);
+  if (first == kRegisterZero) return false;
+  if (first == index) return true;
+  constexpr uint32_t kWideProduct = 0x025;
+  const bool is_pair = row->any_form && instruction.base_opcode() == kWideProduct;
+  return (is_pair || IsLoad(instruction)) && first < index && MayWriteRegister(instruction, index);
+}
+
+namespace {
+
+// Registers that an operand of an instruction outside the ALU may have.
+uint32_t MostOfOperand(uint32_t base) {
+  switch (base) {
+    case 0x0ca:  // R2UR
+    case 0x1c2:  // the same
+    case 0x189:  // SHFL
+    case 0x1a1:  // MATCH
+    case 0x1c4:  // REDUX
+    case 0x148:  // WARPSYNC
+      return 1;
+    case 0x037:  // IMMA
+    case 0x03c:  // HMMA
+      return 4;
+    default:
+      return 8;
+  }
+}
+
+}  // namespace
+
+bool MayReadRegister(const Instruction& instruction, uint32_t index) {
+  const uint32_t base = instruction.base_opcode();
+  if (IsUniformBase(base)) return false;
   const auto names = [&](uint32_t at, uint32_t most) {
     const uint32_t first = instruction.Bits(at, 8);
     return first != kRegisterZero && first <= index && index < first + most;
   };
-  const uint32_t base = instruction.base_opcode();
-  if (IsUniformBase(base)) return false;
-  constexpr uint32_t kWide = 8;  // of one operand, as far as rows are known
+  if (IsLoad(instruction)) return names(24, 2);
+  if (IsStore(instruction)) {
+    return names(24, 2) || names(32, DataRegisters(instruction)) ||
+           (!instruction.is_uniform_form() && names(64, 1));
+  }
+  const OpcodeRow* const row = FindOpcode(instruction);
+  const std::string_view operands(row == nullptr ? "" : row->operands);
+  const auto has = [&operands](std::string_view letters) {
+    return operands.find_first_of(letters) != std::string_view::npos;
+  };
   if (row == nullptr || !row->any_form) {
-    const bool has_none = row != nullptr && !HasSources(row->operands);
-    return !has_none && (names(24, kWide) || names(32, kWide) || names(64, kWide));
+    if (row != nullptr && !HasSources(operands)) return false;
+    const uint32_t most = MostOfOperand(base);
+    if (most == 1) {
+      return names(24, 1) || (has("b") && names(32, 1)) || (has("c") && names(64, 1));
+    }
+    return names(24, most) || names(32, most) || names(64, most);
   }
   // Arithmetic. What stands at 32 says the form.
   constexpr uint32_t kRegisterForm = 1;
@@ -183,12 +236,13 @@ bool MayReadRegister(const Instruction& instruction, uint32_t index) {
   // has its place.
   constexpr uint32_t kWideProduct = 0x025, kConstantSum = 3;
   const bool is_product = base == kWideProduct;
-  const uint32_t most = HasPairs(base) && !is_product ? 2 : 1;
+  // Conversions that know 64 bits have codes of their own; one from 32 bits has one source.
+  const bool is_narrow = base >= 0x100 && base < 0x110;
+  const uint32_t most = HasPairs(base) && !is_product && !is_narrow ? 2 : 1;
   const uint32_t most_of_third = is_product && instruction.Bits(9, 3) != kConstantSum ? 2 : most;
-  const std::string_view operands(row->operands);
-  const bool has_third = operands.find_first_of("BCcZ:") != std::string_view::npos;
-  return names(24, most) || (instruction.Bits(9, 3) == kRegisterForm && names(32, most)) ||
-         (has_third && names(64, most_of_third));
+  return (has("a") && names(24, most)) ||
+         (instruction.Bits(9, 3) == kRegisterForm && names(32, most)) ||
+         (has("BCcZ:") && names(64, most_of_third));
 }
 
 namespace {
@@ -238,6 +292,35 @@ RegisterSet NamedRegisters(const Instruction& instruction) {
   return named;
 }
 
+namespace {
+
+// By the letters of its row; `all`: what any of its fields may name.
+uint8_t NamedUniformPredicates(const Instruction& instruction, uint8_t all) {
+  const OpcodeRow* const row = FindOpcode(instruction);
+  if (row == nullptr) return HasNoRegisters(instruction.base_opcode()) ? uint8_t{0} : all;
+  const std::string_view operands(row->operands);
+  const auto has = [&operands](std::string_view letters) {
+    return operands.find_first_of(letters) != std::string_view::npos;
+  };
+  uint32_t named = 0;
+  const auto add = [&](uint32_t at) { named |= 1u << instruction.Bits(at, 3); };
+  if (has("P")) add(81);
+  if (has("Q")) add(84);
+  if (has("SLT")) add(87);
+  if (has("LT")) add(68);
+  const uint32_t base = instruction.base_opcode();
+  if (IsUniformBase(base)) {
+    constexpr uint32_t kUp2ur = 0x083, kUr2up = 0x084;
+    if (base == kUp2ur || base == kUr2up) return all;
+    add(12);
+    if (has("XYH")) add(87);  // carries and signs of longer sums
+    if (has("X")) add(77);
+  }
+  return static_cast<uint8_t>(named & 0x7f);
+}
+
+}  // namespace
+
 PredicateSet NamedPredicates(const Instruction& instruction) {
   constexpr uint32_t kAll = 0x7f;
   constexpr uint32_t kP2r = 0x003, kR2p = 0x004, kUp2ur = 0x083, kUr2up = 0x084;  // all at once
@@ -248,12 +331,9 @@ PredicateSet NamedPredicates(const Instruction& instruction) {
   if (base == kP2r || base == kR2p || base == kUp2ur || base == kUr2up) named = kAll;
   const auto some = static_cast<uint8_t>(named & kAll);
   constexpr uint32_t kVoteu = 0x086;  // asks the lanes for theirs
-  if (IsUniformBase(base)) return {.vector = base == kVoteu ? some : uint8_t{0}, .uniform = some};
-  // What has a part in both files, or is not known.
-  const bool is_mixed = FindOpcode(instruction) == nullptr || instruction.is_uniform_form() ||
-                        WritesUniformFromElsewhere(instruction.opcode()) ||
-                        (base >= 0x140 && base <= 0x15f);
-  return {.vector = some, .uniform = is_mixed ? some : uint8_t{0}};
+  const bool asks_lanes = !IsUniformBase(base) || base == kVoteu;
+  return {.vector = asks_lanes ? some : uint8_t{0},
+          .uniform = NamedUniformPredicates(instruction, some)};
 }
 
 bool MayReadUniform(const Instruction& instruction, uint32_t index, Generation generation) {

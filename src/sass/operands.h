@@ -26,6 +26,8 @@ std::optional<uint8_t> MovedUniform(const Instruction& instruction, Generation g
 std::optional<uint32_t> MovedConstant(const Instruction& instruction);
 // False if the instruction is known not to write general register `index`.
 bool MayWriteRegister(const Instruction& instruction, uint32_t index);
+// True if it writes that register whenever it runs, whole; false of what is not known.
+bool WritesRegister(const Instruction& instruction, uint32_t index);
 // False if the instruction is known not to read general register `index`. Matrix instructions,
 // which are no arithmetic in this sense, read up to eight registers an operand.
 bool MayReadRegister(const Instruction& instruction, uint32_t index);

@@ -133,8 +133,7 @@ TEST(Uniforms, AreMovedAndWritten) {
   EXPECT_EQ(MovedUniform(kImad, kHopper), 5);
   EXPECT_EQ(MovedUniform(kMov, kHopper), 5);
   EXPECT_EQ(MovedUniform(MovImmediate(4, 5, {}), kHopper), std::nullopt);
-  EXPECT_EQ(MovedUniform({kImad.low & ~(uint64_t{0xf0} << 24), kImad.high}, kHopper),
-            std::nullopt);
+  EXPECT_EQ(MovedUniform({kImad.low & ~(uint64_t{0xf0} << 24), kImad.high}, kHopper), std::nullopt);
   EXPECT_TRUE(MayWriteUniform(kS2ur, 5, kHopper));
   EXPECT_FALSE(MayWriteUniform(kS2ur, 4, kHopper));
   EXPECT_FALSE(MayWriteUniform(kMov, 4, kHopper)) << "a general register";
@@ -149,6 +148,16 @@ TEST(Writers, LoadsFillAsManyRegistersAsTheyAreWide) {
   EXPECT_FALSE(MayWriteRegister(pair, 4));
   EXPECT_TRUE(MayWriteRegister(Ldg(Width::k128, 8, 4, 4, 0, {}), 11));
   EXPECT_FALSE(MayWriteRegister(Ldg(Width::k128, 8, 4, 4, 0, {}), 12));
+}
+
+TEST(Writers, WhatIsSureToWrite) {
+  EXPECT_TRUE(WritesRegister(MovImmediate(3, 1, {}), 3));
+  EXPECT_FALSE(WritesRegister(MovImmediate(3, 1, {}), 4));
+  EXPECT_FALSE(WritesRegister(MovImmediate(3, 1, {}).WithGuard(0), 3)) << "perhaps not";
+  EXPECT_TRUE(WritesRegister(Cs2r32(3, SpecialRegister::kClockLow, {}), 3));
+  EXPECT_TRUE(WritesRegister(Ldg(Width::k64, 8, 4, 4, 0, {}), 9));
+  EXPECT_FALSE(WritesRegister(Ldg(Width::k64, 8, 4, 4, 0, {}), 10));
+  EXPECT_FALSE(WritesRegister({0x0000000004007bff, 0x000fea0003800000}, 4)) << "not known";
 }
 
 TEST(Constants, AreWhatMovesOfThemWrite) {

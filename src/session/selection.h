@@ -7,7 +7,8 @@
 //   kernel REGEX        kernels in whose name, mangled or not, this extended expression is found
 //   warps REGEX         begins and ends of warps of such kernels, though they have no marks
 //   events REGEX        events in whose name this is found
-//   pmevent N NAME      PMTRIG instructions of mask N are a mark of this name, in code that declares
+//   pmevent N NAME      PMTRIG instructions of mask N are a mark of this name, in code that
+//   declares
 //                       no marks
 //   cluster X,Y,Z       the cluster at this place of the grid (without clusters: the CTA)
 //   cta-sample N        CTAs whose linear number is a multiple of N
@@ -47,9 +48,9 @@ struct ClusterRule {
 };
 
 struct Selection {
-  std::string kernels{};  // empty: all
-  std::string warps{};    // empty: none
-  std::string events{};   // empty: all
+  std::string kernels{};                       // empty: all
+  std::string warps{};                         // empty: none
+  std::string events{};                        // empty: all
   std::map<uint32_t, std::string> triggers{};  // names of bare PMTRIG instructions, by mask
   ring::CtaFilter ctas{};
   std::vector<ClusterRule> rules{};

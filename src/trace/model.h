@@ -32,18 +32,18 @@ using StringId = uint32_t;  // index into Model::strings; equal strings have equ
 
 // What a record does to its warp's stack of ranges.
 enum class EventKind : uint8_t {
-  kMark,        // a point
-  kPush,        // opens a range
-  kPop,         // closes the innermost pushed range; has no name
-  kRangeBegin,  // opens a scoped range
-  kRangeEnd,    // closes the innermost open scoped range of its own name
-  kTokenBegin,  // opens a range beside the others
-  kTokenEnd,    // closes the one of its name that its token names
-  kFlowOut,     // a point from which something goes on, by name and payload
-  kFlowIn,      // a point at which it has come
-  kSync,        // a point at which the warp read both clocks
+  kMark,         // a point
+  kPush,         // opens a range
+  kPop,          // closes the innermost pushed range; has no name
+  kRangeBegin,   // opens a scoped range
+  kRangeEnd,     // closes the innermost open scoped range of its own name
+  kTokenBegin,   // opens a range beside the others
+  kTokenEnd,     // closes the one of its name that its token names
+  kFlowOut,      // a point from which something goes on, by name and payload
+  kFlowIn,       // a point at which it has come
+  kSync,         // a point at which the warp read both clocks
   kTokenEither,  // opens a range beside the others, or closes the one of its name that is open
-  kUnknown,     // no declaration has this id; the event's payload is the id
+  kUnknown,      // no declaration has this id; the event's payload is the id
 };
 
 constexpr bool Opens(EventKind kind) {

@@ -20,16 +20,16 @@ struct ForeignEvent {
 };
 static_assert(sizeof(ForeignEvent) == 60);
 // An id a line, of those that extended events may have.
-#define CORPUS_DECLARE(name)                                                                     \
-  extern "C" __device__ __attribute__((used)) ForeignEvent __iket_evt_decl_##name##_attrs = {    \
+#define CORPUS_DECLARE(name)                                                                  \
+  extern "C" __device__ __attribute__((used)) ForeignEvent __iket_evt_decl_##name##_attrs = { \
       60, 64 + __LINE__, 5, 6, 0, 0, sizeof(#name) - 1, #name};
-#define CORPUS_MARK(name, i)                                                                     \
-  asm volatile(                                                                                  \
-      "{.reg .b32 r, t, m; .reg .pred p; activemask.b32 m; elect.sync _|p, m; "                  \
-      "mov.b32 r, %%cluster_ctarank; mov.u32 t, %%globaltimer_lo; "                              \
-      "mad.lo.u32 r, r, 0x1000000, 0x3f0; @p st.weak.shared.v2.u32 [r], {t, %0}; "               \
-      "@p st.weak.shared.b32 [r+8], %1; pmevent.mask %0;}" ::"n"(64 + __LINE__),                 \
-      "r"(i)                                                                                     \
+#define CORPUS_MARK(name, i)                                                       \
+  asm volatile(                                                                    \
+      "{.reg .b32 r, t, m; .reg .pred p; activemask.b32 m; elect.sync _|p, m; "    \
+      "mov.b32 r, %%cluster_ctarank; mov.u32 t, %%globaltimer_lo; "                \
+      "mad.lo.u32 r, r, 0x1000000, 0x3f0; @p st.weak.shared.v2.u32 [r], {t, %0}; " \
+      "@p st.weak.shared.b32 [r+8], %1; pmevent.mask %0;}" ::"n"(64 + __LINE__),   \
+      "r"(i)                                                                       \
       : "memory")
 #else
 #define CORPUS_DECLARE(name)

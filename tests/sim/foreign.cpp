@@ -1,5 +1,6 @@
-// foreign FILE.cubin KERNEL CTAS THREADS CLUSTER BUFFERS N: launches a kernel of another front end, with
-// buffers of 4096 floats that hold 0, 1, 2, ... and the number N behind as many of them as it takes.
+// foreign FILE.cubin KERNEL CTAS THREADS CLUSTER BUFFERS N: launches a kernel of another front end,
+// with buffers of 4096 floats that hold 0, 1, 2, ... and the number N behind as many of them as it
+// takes.
 //
 // Prints the sum of what is in the buffers then. On the software device and on a GPU.
 #include <cuda.h>

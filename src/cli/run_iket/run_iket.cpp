@@ -29,8 +29,9 @@ struct CommandLine {
 };
 
 void AddCommon(CLI::App& app, CommonOptions& options) {
-  app.add_option("--context-buffer-size", options.context_buffer_size,
-                 "What recording may take of a GPU's memory in a context, such as 512M (default 4G)")
+  app.add_option(
+         "--context-buffer-size", options.context_buffer_size,
+         "What recording may take of a GPU's memory in a context, such as 512M (default 4G)")
       ->type_name("SIZE");
   app.add_option("--log-level", options.log_level,
                  "info: a summary at the end. What is lost, refused or wrong is said at any level")
