@@ -99,7 +99,8 @@ void EdgeStream::Gather(Cursor& cursor, uint64_t end_ns) {
       const double ns = clock.NsOf(events.cycles[event]);
       if (trace::IsPoint(kind)) {
         if (!take(ns, EdgeKind::kMark, event, trace::kNoRow, declaration)) return;
-      } else if (trace::Closes(kind)) {
+      } else if (trace::Closes(kind) || (kind == trace::EventKind::kTokenEither &&
+                                         range_of_end_[event] != trace::kNoRow)) {
         const uint32_t range = range_of_end_[event];
         // An end that other lanes made again, later, is no moment of its own.
         if (range == trace::kNoRow) continue;

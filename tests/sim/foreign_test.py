@@ -51,13 +51,18 @@ class Foreign(unittest.TestCase):
         with open(trace, encoding="utf-8") as file:
             return done.stdout, json.load(file)
 
-    def check_kernel(self, name):
-        expected, command = self.command(name)
+    def profile_equal(self, command):
+        """What the kernel computes is what it computes without us."""
         library = {} if DEVICE == "gpu" else {"LD_LIBRARY_PATH": os.environ["IKET_SIM"]}
         alone = subprocess.run(command, env={**os.environ, **library}, stdout=subprocess.PIPE, timeout=60, check=True,
                                text=True).stdout
         said, trace = self.profile(command)
         self.assertTrue(said.startswith(alone), f"{alone!r} became {said!r}")
+        return alone, trace
+
+    def check_kernel(self, name):
+        expected, command = self.command(name)
+        _, trace = self.profile_equal(command)
         launch, events = foreign_events.events_of(trace)
         self.assertEqual(launch["kernelName"], expected["kernel"])
         self.assertEqual(len(launch["warpLifetimes"]), expected["warps"])
@@ -77,6 +82,21 @@ class Foreign(unittest.TestCase):
 
     def test_tilelang(self):
         self.check_kernel("tilelang")
+
+    def marks_by_hand(self, kernel):
+        image = os.path.join(os.environ["IKET_SIM_APP_IMAGES"], "by_hand.cubin")
+        # One CTA: two would add to the same values at once.
+        alone, trace = self.profile_equal([FOREIGN, image, kernel, "1", "64", "1", "1", "5"])
+        return float(alone), len(trace["launches"][0]["markers"])
+
+    def test_time_stamps_that_the_program_uses(self):
+        total, marks = self.marks_by_hand("used_stamp")
+        self.assertEqual(total - sum(range(4096)), 64 * 11000)
+        self.assertEqual(marks, 2)
+
+    def test_guards_that_change_lanes(self):
+        _, marks = self.marks_by_hand("lanes_in_turns")
+        self.assertEqual(marks, 10)
 
     def pmevents(self, *options):
         image = os.path.join(os.environ["IKET_SIM_APP_IMAGES"], "pmevent.cubin")
