@@ -97,22 +97,19 @@ void EdgeStream::Gather(Cursor& cursor, uint64_t end_ns) {
       const uint32_t declaration = events.declaration[event];
       const trace::EventKind kind = model_.declarations[declaration].kind;
       const double ns = clock.NsOf(events.cycles[event]);
-      if (trace::IsPoint(kind)) {
-        if (!take(ns, EdgeKind::kMark, event, trace::kNoRow, declaration)) return;
-      } else if (trace::Closes(kind) || (kind == trace::EventKind::kTokenEither &&
-                                         range_of_end_[event] != trace::kNoRow)) {
-        const uint32_t range = range_of_end_[event];
-        // An end that other lanes made again, later, is no moment of its own.
-        if (range == trace::kNoRow) continue;
+      // What an event does is what ranges say of it: a token of another tool has one kind for both.
+      if (const uint32_t range = range_of_end_[event]; range != trace::kNoRow) {
         const bool taken =
             range == kUnmatched
                 ? take(ns, EdgeKind::kUnmatchedEnd, event, trace::kNoRow, declaration)
                 : take(ns, EdgeKind::kRangeEnd, event, range, declaration);
         if (!taken) return;
+      } else if (trace::IsPoint(kind)) {
+        if (!take(ns, EdgeKind::kMark, event, trace::kNoRow, declaration)) return;
       } else if (cursor.range < cursor.range_end && ranges.begin_event[cursor.range] == event) {
         if (!take(ns, EdgeKind::kRangeBegin, event, cursor.range, declaration)) return;
         ++cursor.range;
-      }  // else deeper than the model's stack: counted there, and without a range
+      }  // else deeper than the model's stack, counted there, or an end that other lanes made again
     }
     cursor.stage = Cursor::kUnclosed;
   }

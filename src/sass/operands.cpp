@@ -68,18 +68,9 @@ bool IsStore(const Instruction& instruction) {
 // Registers that a load fills, or the data operand of a store takes, by the width field of bits
 // 73..75: 8 bits with and without sign, 16 likewise, 32, 64, 128.
 uint32_t DataRegisters(const Instruction& instruction) {
-  switch (instruction.Bits(73, 3)) {
-    case 0:
-    case 1:
-    case 2:
-    case 3:
-    case 4:
-      return 1;
-    case 5:
-      return 2;
-    default:
-      return 4;
-  }
+  constexpr uint32_t kWidth32 = 4, kWidth64 = 5;
+  const uint32_t width = instruction.Bits(73, 3);
+  return width <= kWidth32 ? 1 : width == kWidth64 ? 2 : 4;
 }
 
 void Add(RegisterSet& set, uint32_t first, uint32_t count) {
@@ -130,10 +121,13 @@ bool HasNoRegisters(uint32_t base) {
   return base == 0x1b4 || base == 0x1b5 || base == 0x1b7 || base == 0x1b9 || base == 0x1c5;
 }
 
-// A general register among the operands of a row that it reads.
-bool HasSources(std::string_view operands) {
-  return operands.find_first_of("abcnNwvgm") != std::string_view::npos;
+// Does a row have an operand of one of these letters?
+bool Has(std::string_view operands, std::string_view letters) {
+  return operands.find_first_of(letters) != std::string_view::npos;
 }
+
+// A general register among the operands of a row that it reads.
+bool HasSources(std::string_view operands) { return Has(operands, "abcnNwvgm"); }
 
 // Of arithmetic: products of 64 bits, doubles and conversions have pairs.
 bool HasPairs(uint32_t base) {
@@ -148,7 +142,7 @@ bool MayWriteRegister(const Instruction& instruction, uint32_t index) {
   if (row == nullptr) return true;
   const std::string_view operands(row->operands);
   if (operands.starts_with('c')) return true;  // textures have a second result
-  if (operands.find('d') == std::string_view::npos) return false;
+  if (!Has(operands, "d")) return false;
   const uint32_t first = instruction.Bits(16, 8);
   uint32_t count = kMostRegisters;
   if (row->any_form) count = HasPairs(instruction.base_opcode()) ? 2 : 1;
@@ -173,7 +167,7 @@ bool WritesRegister(const Instruction& instruction, uint32_t index) {
   const OpcodeRow* const row = FindOpcode(instruction);
   if (row == nullptr || !instruction.is_unguarded()) return false;
   const std::string_view operands(row->operands);
-  if (operands.starts_with('c') || operands.find('d') == std::string_view::npos) return false;
+  if (operands.starts_with('c') || !Has(operands, "d")) return false;
   // The first of those that it may write is among them, whatever its width.
   const uint32_t first = instruction.Bits(16, 8);
   if (first == kRegisterZero) return false;
@@ -219,14 +213,12 @@ bool MayReadRegister(const Instruction& instruction, uint32_t index) {
   }
   const OpcodeRow* const row = FindOpcode(instruction);
   const std::string_view operands(row == nullptr ? "" : row->operands);
-  const auto has = [&operands](std::string_view letters) {
-    return operands.find_first_of(letters) != std::string_view::npos;
-  };
   if (row == nullptr || !row->any_form) {
     if (row != nullptr && !HasSources(operands)) return false;
     const uint32_t most = MostOfOperand(base);
     if (most == 1) {
-      return names(24, 1) || (has("b") && names(32, 1)) || (has("c") && names(64, 1));
+      return names(24, 1) || (Has(operands, "b") && names(32, 1)) ||
+             (Has(operands, "c") && names(64, 1));
     }
     return names(24, most) || names(32, most) || names(64, most);
   }
@@ -240,9 +232,9 @@ bool MayReadRegister(const Instruction& instruction, uint32_t index) {
   const bool is_narrow = base >= 0x100 && base < 0x110;
   const uint32_t most = HasPairs(base) && !is_product && !is_narrow ? 2 : 1;
   const uint32_t most_of_third = is_product && instruction.Bits(9, 3) != kConstantSum ? 2 : most;
-  return (has("a") && names(24, most)) ||
+  return (Has(operands, "a") && names(24, most)) ||
          (instruction.Bits(9, 3) == kRegisterForm && names(32, most)) ||
-         (has("BCcZ:") && names(64, most_of_third));
+         (Has(operands, "BCcZ:") && names(64, most_of_third));
 }
 
 namespace {
@@ -271,9 +263,9 @@ RegisterSet NamedRegisters(const Instruction& instruction) {
   if (IsMemory(instruction, Generation::kHopper) && !operands.starts_with('c')) {
     // Results, addresses and data take four at most; what is uniform stands in the last place.
     constexpr uint32_t kMost = 4;
-    const bool stores = operands.find('b') != std::string_view::npos;
+    const bool stores = Has(operands, "b");
     const bool is_uniform = instruction.is_uniform_form();
-    if (operands.find('d') != std::string_view::npos) Add(named, instruction.Bits(16, 8), kMost);
+    if (Has(operands, "d")) Add(named, instruction.Bits(16, 8), kMost);
     Add(named, instruction.Bits(24, 8), kMost);
     if (stores || !is_uniform) Add(named, instruction.Bits(32, 8), kMost);
     if (!is_uniform) Add(named, instruction.Bits(64, 8), kMost);
@@ -284,7 +276,7 @@ RegisterSet NamedRegisters(const Instruction& instruction) {
   constexpr uint32_t kWidest = 8;
   const uint32_t most = !row->any_form ? kWidest : HasPairs(base) ? 2 : 1;
   if (operands.starts_with('c')) named.set();
-  if (operands.find('d') != std::string_view::npos) Add(named, instruction.Bits(16, 8), most);
+  if (Has(operands, "d")) Add(named, instruction.Bits(16, 8), most);
   if (!row->any_form && !HasSources(operands)) return named;
   Add(named, instruction.Bits(24, 8), most);
   if (!row->any_form || instruction.Bits(9, 3) == 1) Add(named, instruction.Bits(32, 8), most);
@@ -299,22 +291,19 @@ uint8_t NamedUniformPredicates(const Instruction& instruction, uint8_t all) {
   const OpcodeRow* const row = FindOpcode(instruction);
   if (row == nullptr) return HasNoRegisters(instruction.base_opcode()) ? uint8_t{0} : all;
   const std::string_view operands(row->operands);
-  const auto has = [&operands](std::string_view letters) {
-    return operands.find_first_of(letters) != std::string_view::npos;
-  };
   uint32_t named = 0;
   const auto add = [&](uint32_t at) { named |= 1u << instruction.Bits(at, 3); };
-  if (has("P")) add(81);
-  if (has("Q")) add(84);
-  if (has("SLT")) add(87);
-  if (has("LT")) add(68);
+  if (Has(operands, "P")) add(81);
+  if (Has(operands, "Q")) add(84);
+  if (Has(operands, "SLT")) add(87);
+  if (Has(operands, "LT")) add(68);
   const uint32_t base = instruction.base_opcode();
   if (IsUniformBase(base)) {
     constexpr uint32_t kUp2ur = 0x083, kUr2up = 0x084;
     if (base == kUp2ur || base == kUr2up) return all;
     add(12);
-    if (has("XYH")) add(87);  // carries and signs of longer sums
-    if (has("X")) add(77);
+    if (Has(operands, "XYH")) add(87);  // carries and signs of longer sums
+    if (Has(operands, "X")) add(77);
   }
   return static_cast<uint8_t>(named & 0x7f);
 }
