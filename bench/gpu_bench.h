@@ -57,6 +57,25 @@ class Timer {
   cudaEvent_t begin_, end_;
 };
 
+// Launches a loop of `iterations` that stores how many cycles it took, one number a warp, into
+// `cycles` on the device; prints what a warp takes for an iteration, as one JSON line.
+template <typename Launch>
+void PrintLoop(const char* mode, unsigned warps_per_sm, int launches, int iterations,
+               const long long* cycles, Launch launch) {
+  const unsigned sms = Multiprocessors();
+  std::vector<double> medians;
+  std::vector<long long> host(static_cast<size_t>(sms) * warps_per_sm);
+  for (int i = 0; i < launches; ++i) {
+    launch(sms, warps_per_sm * 32);
+    GPU_CHECK(cudaGetLastError());
+    GPU_CHECK(
+        cudaMemcpy(host.data(), cycles, host.size() * sizeof(long long), cudaMemcpyDeviceToHost));
+    medians.push_back(Median({host.begin(), host.end()}) / iterations);
+  }
+  std::printf("{\"mode\":\"%s\",\"warps_per_sm\":%u,\"cycles\":%.3f}\n", mode, warps_per_sm,
+              Median(medians));
+}
+
 // {"device":"..."} first, so that a table can say where it was made.
 inline void PrintDevice() {
   cudaDeviceProp properties;

@@ -39,18 +39,10 @@ __global__ void __launch_bounds__(1024) Loop(long long* cycles, float* sink, flo
 
 template <Mode kMode>
 void Measure(unsigned warps_per_sm, long long* cycles, float* sink) {
-  const unsigned sms = gpu_bench::Multiprocessors();
-  std::vector<double> medians;
-  std::vector<long long> host(static_cast<size_t>(sms) * warps_per_sm);
-  for (int launch = 0; launch < kLaunches; ++launch) {
-    Loop<kMode><<<sms, warps_per_sm * 32>>>(cycles, sink, 1.0f, 0.001f);
-    GPU_CHECK(cudaGetLastError());
-    GPU_CHECK(
-        cudaMemcpy(host.data(), cycles, host.size() * sizeof(long long), cudaMemcpyDeviceToHost));
-    medians.push_back(gpu_bench::Median({host.begin(), host.end()}) / kIterations);
-  }
-  std::printf("{\"mode\":\"%s\",\"warps_per_sm\":%u,\"cycles\":%.3f}\n",
-              kModeNames[static_cast<int>(kMode)], warps_per_sm, gpu_bench::Median(medians));
+  gpu_bench::PrintLoop(kModeNames[static_cast<int>(kMode)], warps_per_sm, kLaunches, kIterations,
+                       cycles, [&](unsigned ctas, unsigned threads) {
+                         Loop<kMode><<<ctas, threads>>>(cycles, sink, 1.0f, 0.001f);
+                       });
 }
 
 }  // namespace

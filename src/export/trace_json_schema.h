@@ -1,6 +1,7 @@
 // trace_json_schema.h: the objects of a .trace.json and their keys, as run-iket 4.8.1 writes them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -85,29 +86,22 @@ inline constexpr Key kMarker[] = {
     {"payloadVal", Type::kInteger, Node::kAny, false},
     {"timestamp", Type::kInteger},
 };
-inline constexpr Key kRange[] = {
-    {"endTs", Type::kInteger},
-    {"internalEvents", Type::kArray, Node::kInternalEvents},
-    {"rangeColor", Type::kInteger},
-    {"rangeId", Type::kInteger},
-    {"rangeNameIdx", Type::kInteger},
-    {"rangeScope", Type::kInteger},
-    {"rangeType", Type::kInteger},
-    {"startTs", Type::kInteger},
-    {"warpLocIdxs", Type::kArray, Node::kPlaces},
-};
-// A range of ours that nobody closed: as kRange, with the one event that opened it.
-inline constexpr Key kUnclosedRange[] = {
-    {"endTs", Type::kInteger},
-    {"internalEvents", Type::kArray, Node::kOnlyEvents},
-    {"rangeColor", Type::kInteger},
-    {"rangeId", Type::kInteger},
-    {"rangeNameIdx", Type::kInteger},
-    {"rangeScope", Type::kInteger},
-    {"rangeType", Type::kInteger},
-    {"startTs", Type::kInteger},
-    {"warpLocIdxs", Type::kArray, Node::kPlaces},
-};
+// A range, by what its events are: of a range of ours that nobody closed, the one that opened it.
+constexpr std::array<Key, 9> RangeKeys(Node events) {
+  return {{
+      {"endTs", Type::kInteger},
+      {"internalEvents", Type::kArray, events},
+      {"rangeColor", Type::kInteger},
+      {"rangeId", Type::kInteger},
+      {"rangeNameIdx", Type::kInteger},
+      {"rangeScope", Type::kInteger},
+      {"rangeType", Type::kInteger},
+      {"startTs", Type::kInteger},
+      {"warpLocIdxs", Type::kArray, Node::kPlaces},
+  }};
+}
+inline constexpr auto kRange = RangeKeys(Node::kInternalEvents);
+inline constexpr auto kUnclosedRange = RangeKeys(Node::kOnlyEvents);
 inline constexpr Key kInternalEvent[] = {
     {"eventId", Type::kInteger},
     {"payloadType", Type::kInteger, Node::kAny, false},

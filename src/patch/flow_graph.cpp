@@ -10,11 +10,10 @@ using sass::Instruction;
 using sass::kInstructionBytes;
 
 constexpr uint32_t kOpCallRelative = 0x944;
-constexpr uint32_t kOpBraUniform = 0x547;
 constexpr uint32_t kBaseReturn = 0x150;
 
 bool IsBranch(const Instruction& instruction) {
-  return instruction.opcode() == sass::kOpBra || instruction.opcode() == kOpBraUniform;
+  return instruction.opcode() == sass::kOpBra || instruction.opcode() == sass::kOpBraUniform;
 }
 
 // May it go on behind itself? BRA.DIV and BRA.CONV ask the lanes.

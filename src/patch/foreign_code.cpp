@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "patch/dead_address.h"
+#include "patch/distance.h"
 #include "patch/spare_registers.h"
 #include "patch/trampoline.h"
 #include "sass/encode.h"
@@ -17,7 +18,6 @@ using sass::Width;
 constexpr uint8_t kRZ = sass::kRegisterZero;
 // Where in a record the words stand that are stored by themselves.
 constexpr int32_t kIdOffset = 4, kPayloadOffset = 8;
-constexpr uint8_t kBranchCycles = 5;
 // From an ALU instruction to a store that reads its result.
 constexpr uint8_t kResultToStore = 5;
 // From reading the clock to the store.
@@ -60,17 +60,10 @@ class Coder {
  private:
   Control ControlOf(uint32_t index) const { return section_.code[index].control(); }
 
-  // Cycles from instruction `first` until one that `reads`, as far as `enough`; a branch may lead
-  // to one.
   template <typename Reads>
   uint32_t StallUntil(uint32_t first, uint32_t enough, const Reads& reads) const {
-    uint32_t cycles = 0;
-    for (uint32_t i = first; i < section_.code.size() && cycles < enough; ++i) {
-      if (reads(i)) return cycles;
-      if (sass::EndsBasicBlock(section_.code[i])) return cycles + kBranchCycles;
-      cycles += ControlOf(i).stall;
-    }
-    return cycles;
+    return CyclesUntil(
+        section_.code, first, enough, [this](uint32_t i) { return ControlOf(i).stall; }, reads);
   }
 
   // The record's address, `later` cycles before the store that needs it.

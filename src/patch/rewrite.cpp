@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "patch/distance.h"
 #include "patch/foreign_code.h"
 #include "sass/encode.h"
 
@@ -13,8 +14,6 @@ using sass::Instruction;
 using sass::kInstructionBytes;
 
 constexpr uint32_t kSectionAlignment = 128 / kInstructionBytes;  // instructions
-// A branch takes at least this long until its target issues.
-constexpr uint8_t kBranchCycles = 5;
 // Scoreboard of stores whose operands an exit stub must not clobber too early. That code which was
 // compiled may wait for the same one makes it wait longer and nothing else.
 constexpr uint8_t kExitBarrier = 5;
@@ -216,16 +215,10 @@ class Rewriter {
     return control;
   }
 
-  // Cycles that pass from instruction `first` until one that `reads` may issue, as far as `enough`.
   template <typename Reads>
   uint32_t StallUntil(uint32_t first, uint32_t enough, const Reads& reads) const {
-    uint32_t cycles = 0;
-    for (uint32_t i = first; i < section_.code.size() && cycles < enough; ++i) {
-      if (reads(i)) return cycles;
-      if (sass::EndsBasicBlock(section_.code[i])) return cycles + kBranchCycles;
-      cycles += stalls_[i];
-    }
-    return cycles;
+    return CyclesUntil(
+        section_.code, first, enough, [this](uint32_t i) { return stalls_[i]; }, reads);
   }
 
   void RedirectEntry(const EntryOptions& options) {

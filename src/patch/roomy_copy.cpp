@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "patch/distance.h"
 #include "sass/encode.h"
 
 namespace iket::patch {
@@ -10,12 +11,9 @@ namespace {
 using sass::Instruction;
 using sass::kInstructionBytes;
 
-constexpr uint8_t kBranchCycles = 5;
-
 // Control flow that means the same wherever it stands, its target counted anew.
 bool MovesWithItsTarget(const Instruction& instruction) {
-  constexpr uint32_t kBraUniform = 0x547;
-  return instruction.opcode() == sass::kOpBra || instruction.opcode() == kBraUniform ||
+  return instruction.opcode() == sass::kOpBra || instruction.opcode() == sass::kOpBraUniform ||
          instruction.opcode() == sass::kOpBssy;
 }
 bool MovesAsItIs(const Instruction& instruction) {

@@ -84,6 +84,7 @@ struct Instruction {
 // Opcodes (all 12 bits) that the patcher looks for in compiled code.
 inline constexpr uint32_t kOpExit = 0x94d;
 inline constexpr uint32_t kOpBra = 0x947;
+inline constexpr uint32_t kOpBraUniform = 0x547;  // BRA.U, from sm_100 on
 inline constexpr uint32_t kOpNop = 0x918;
 inline constexpr uint32_t kOpPmTrig = 0x801;
 inline constexpr uint32_t kOpBssy = 0x945;
@@ -124,7 +125,7 @@ inline bool HasRelativeTarget(const Instruction& instruction) {
     case 0x944:  // CALL.REL; 0x344 adds a register to its target
     case 0x945:  // BSSY
     case 0x947:  // BRA
-    case 0x547:  // BRA.U, from sm_100 on
+    case kOpBraUniform:
       return true;
     default:
       return false;
