@@ -93,7 +93,10 @@ std::string Judge(const cubin::Image& image, CodeSection& section) {
     const SiteProblem& problem = section.sites.problems.front();
     return fmt::format("mark at {} not understood: {}", At(problem.instruction), problem.reason);
   }
-  uint32_t usable = std::max(section.registers, kMinRegisters) - kUnusableRegisters;
+  // What the image states may be any number.
+  uint32_t usable = std::min<uint32_t>(std::max(section.registers, kMinRegisters),
+                                       sass::kRegisterZero + kUnusableRegisters) -
+                    kUnusableRegisters;
   for (const Instruction& instruction : section.code) {
     if (instruction.opcode() != sass::kOpSetMaxReg) continue;
     const uint32_t count = static_cast<uint32_t>(instruction.low >> 32) & 0x3ff;

@@ -94,7 +94,7 @@ std::vector<uint8_t> SpareRegisters::PairsAt(uint32_t instruction) {
   for (uint32_t i = block.first; i < block.last; ++i) {
     if (code_[i].opcode() == sass::kOpSetMaxReg) usable = std::min(usable, code_[i].Bits(32, 10));
   }
-  usable -= std::min(usable, kUnusable);
+  usable = std::min<uint32_t>(usable - std::min(usable, kUnusable), sass::kRegisterZero);
   // R0 and R1 are spared: R1 is the stack pointer of whoever looks at a stopped warp.
   for (uint32_t first = 2; first + 2 <= usable && pairs.size() < barriers_.size(); first += 2) {
     const auto pair = static_cast<uint8_t>(first);

@@ -40,6 +40,15 @@ TEST(SpareRegisters, TheFirstPairThatNobodyNames) {
   EXPECT_EQ(PairAt({Names(2), Names(5), kExit}, 0, 9), std::nullopt);
 }
 
+TEST(SpareRegisters, NoMoreThanThereCanBe) {
+  // Whatever a damaged image states, or its code asks for: R254 is the last one.
+  Code code;
+  for (uint32_t r = 2; r < 255; ++r) code.push_back(Names(static_cast<uint8_t>(r)));
+  code.push_back(SetMaxReg(1023));
+  code.push_back(kExit);
+  EXPECT_EQ(PairAt(code, 0, 100'000), std::nullopt);
+}
+
 TEST(SpareRegisters, TwoPairsWhereThereAreTwo) {
   // Each has a scoreboard of its own, so R8 does not do beside R4.
   EXPECT_EQ(PairsAt({Names(2), Names(7), kExit}, 0, 24), (std::vector<uint8_t>{4, 10}));
