@@ -4,6 +4,7 @@
 
 #include "patch/distance.h"
 #include "patch/foreign_code.h"
+#include "patch/late_start.h"
 #include "sass/encode.h"
 
 namespace iket::patch {
@@ -222,12 +223,45 @@ class Rewriter {
   }
 
   void RedirectEntry(const EntryOptions& options) {
+    const auto late = PlaceOfLateStart();
+    const LateEntryCode split = late ? SplitEntryCode(options, *late) : LateEntryCode{};
     const uint64_t trampoline = End();
-    for (const Instruction& instruction : EntryCode(options)) code_.push_back(instruction);
+    Append(late ? split.first : EntryCode(options));
     code_.push_back(section_.code.front());
-    code_.push_back(
-        sass::Bra(generation_, End(), uint64_t{section_.second} * kInstructionBytes, {.stall = 5}));
+    AppendBranch(section_.second);
     code_.front() = sass::Bra(generation_, 0, trampoline, {.stall = 5});
+    if (!late) return;
+
+    const auto second = static_cast<uint32_t>(code_.size());
+    Append(split.second);
+    Instruction& skip = code_[second + split.skip];
+    skip = sass::WithRelativeTarget(skip, uint64_t{second + split.skip} * kInstructionBytes,
+                                    static_cast<int64_t>(End()), generation_);
+    code_.push_back(code_[late->at]);
+    AppendBranch(late->at + 1);
+    // Whoever stalled before it stalled for what it reads, and does still.
+    code_[late->at] = sass::Bra(generation_, uint64_t{late->at} * kInstructionBytes,
+                                uint64_t{second} * kInstructionBytes, {.stall = 5});
+  }
+
+  std::optional<LateStart> PlaceOfLateStart() const {
+    std::vector<uint64_t> entries;
+    for (const cubin::Function& function : section_.functions) entries.push_back(function.offset);
+    const std::vector<uint32_t> fixed(section_.relocated.begin(), section_.relocated.end());
+    return FindLateStart({.code = code_,
+                          .entries = entries,
+                          .fixed = fixed,
+                          .second = section_.second,
+                          .registers = section_.patched_registers,
+                          .generation = generation_});
+  }
+
+  void Append(const std::vector<Instruction>& code) {
+    code_.insert(code_.end(), code.begin(), code.end());
+  }
+  void AppendBranch(uint32_t target) {
+    code_.push_back(
+        sass::Bra(generation_, End(), uint64_t{target} * kInstructionBytes, {.stall = 5}));
   }
 
   // True if nothing but padding follows: then the stub can stand in place of the EXIT.

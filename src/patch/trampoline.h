@@ -3,12 +3,13 @@
 // docs/design/recording.md section 3 says what they must achieve.
 // Cost: 25 instructions at entry (27 with blockIdx.y and .z) on sm_90, 30 (32) elsewhere, where
 // less is known of special registers, and 5 at an exit, of which a short warp pays nearly all in
-// issue slots.
+// issue slots. In two parts (late_start.h) the entry code has 5 instructions more.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "patch/late_start.h"
 #include "ring/cta_filter.h"
 #include "ring/layout.h"
 #include "sass/instruction.h"
@@ -31,6 +32,16 @@ struct EntryOptions {
 // Entry code that ends where the kernel's own first instruction would run. Clobbers R0..R15 and P0,
 // with a filter P1, P2 and UR4, and sets UR0..UR3; nothing of the warp's is alive yet.
 std::vector<sass::Instruction> EntryCode(const EntryOptions& options);
+
+// The same in two parts, for sm_90 alone. The first ends where the kernel's own first instruction
+// would run, the second stands at the place that was found. Lanes that come there apart run it
+// once: `skip` is the index of a branch to behind it, still without a target, for those that find
+// it done.
+struct LateEntryCode {
+  std::vector<sass::Instruction> first, second;
+  uint32_t skip = 0;
+};
+LateEntryCode SplitEntryCode(const EntryOptions& options, const LateStart& late);
 
 // Code for lanes that are about to EXIT; `first_register` is a multiple of 4 and names four
 // registers that it may clobber. Leaves UR1..UR3 as they were: other lanes of the warp may go on.

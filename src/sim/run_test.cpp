@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "sass/encode.h"
 #include "sim/half.h"
 #include "sim/testing.h"
 #include "sim/testing_patched.h"
@@ -81,6 +82,47 @@ TEST(Patched, SaxpyComputesAndRecords) {
   EXPECT_EQ(records.begins, 28u);
   EXPECT_EQ(records.identities, 28u);
   EXPECT_EQ(records.events, expected);
+}
+
+// Lanes that come apart to the place where the ring's cursor is waited for: the first of them begin
+// the warp, the others go on with it. Compilers let lanes meet before, so the code is made by hand.
+TEST(Patched, LanesThatComeApartBeginOnce) {
+  using sass::Instruction;
+  constexpr auto kHopper = sass::Generation::kHopper;
+  const auto branch = [](uint32_t from, uint32_t to) {
+    return sass::Bra(kHopper, uint64_t{from} * 16, uint64_t{to} * 16, {.stall = 5});
+  };
+  const Instruction move = sass::MovImmediate(2, 1, {.stall = 5});
+  std::vector<Instruction> code(15, move);
+  code[1] = sass::S2r(3, sass::SpecialRegister::kTidX, {.stall = 1, .write_barrier = 0});
+  code[2] = sass::CompareImmediate(0, sass::Compare::kGreaterOrEqual, 3, 16, sass::Join::kAnd,
+                                   sass::kPredicateTrue, {.stall = 13, .wait = 1});
+  code.push_back(branch(15, 18).WithGuard(0));
+  code.insert(code.end(), {move, branch(17, 20), move, move});
+  // At 20 they come together, and do not wait for each other; then a mark, as ptxas makes it.
+  code.insert(code.end(),
+              {move, sass::Cs2r32(2, sass::SpecialRegister::kClockLow, {.stall = 4}),
+               Instruction{0x123456780200780c, 0x000fda0003f05070},  // ISETP.NE.U32.AND P0, R2
+               Instruction{0x1234567800038802, 0x000fca0000000f00},  // @!P0 MOV R3
+               Instruction{0xfffff802ff008988, 0x0001e20008000a04},  // @!P0 STS.64 [UR4+-0x8], R2
+               Instruction{0x0000e11000007801, 0x000fe20000000000},  // PMTRIG 0xe110
+               Instruction{0x000000000000794d, 0x000fea0003800000},  // EXIT
+               branch(27, 27)});
+  // In the place of another kernel.
+  const auto bytes = ReadFile(IKET_BINARY_DIR "/src/sim/saxpy.cubin");
+  auto image = cubin::Image::Parse(UntrustedBytes(bytes)).value();
+  const uint32_t section = *image.FindSection(".text.Saxpy");
+  code.resize(image.sections()[section].data.size() / 16, sass::Nop({.stall = 1}));
+  const auto text = std::as_bytes(std::span(code));
+  ASSERT_TRUE(image.SetSectionData(section, std::vector<std::byte>(text.begin(), text.end())));
+  Device device;
+  const PatchedImage patched = LoadPatched(device, image, kRingBytes);
+  EXPECT_RUNS(
+      device.Launch(*patched.image, "Saxpy", {3}, {64}, 0, 0, 0.f, uint64_t{0}, uint64_t{0}));
+  const Records records = ReadRecords(device, patched);
+  EXPECT_EQ(records.begins, 6u);
+  EXPECT_EQ(records.identities, 6u);
+  EXPECT_EQ(records.events, 9u) << "two in the first warp of a CTA, one in the second";
 }
 
 TEST(Patched, GemmComputesAndRecords) {

@@ -19,13 +19,11 @@ struct PatchedImage {
   std::vector<patch::Declaration> declarations{};
 };
 
-// Loads the patched form of a cubin, maps its window and tells it where that is.
-inline PatchedImage LoadPatched(Device& device, const std::string& name, uint32_t ring_bytes,
+// Loads the patched form of an image, maps its window and tells it where that is.
+inline PatchedImage LoadPatched(Device& device, const cubin::Image& original, uint32_t ring_bytes,
                                 const decltype(patch::Options::wants_event)& wants_event = {}) {
   PatchedImage result;
   result.layout = ring::MakeLayout(ring_bytes, DeviceModel{}.sm_count).value();
-  const auto bytes = ReadFile(IKET_BINARY_DIR "/src/sim/" + name);
-  const auto original = cubin::Image::Parse(UntrustedBytes(bytes)).value();
   const auto patched =
       patch::PatchImage(original, {.layout = result.layout, .wants_event = wants_event}).value();
   EXPECT_TRUE(patched.image.has_value());
@@ -42,6 +40,13 @@ inline PatchedImage LoadPatched(Device& device, const std::string& name, uint32_
   EXPECT_TRUE(window.has_value());
   std::memcpy(device.space.Find(window->address, 8), &result.base, 8);
   return result;
+}
+
+inline PatchedImage LoadPatched(Device& device, const std::string& name, uint32_t ring_bytes,
+                                const decltype(patch::Options::wants_event)& wants_event = {}) {
+  const auto bytes = ReadFile(IKET_BINARY_DIR "/src/sim/" + name);
+  return LoadPatched(device, cubin::Image::Parse(UntrustedBytes(bytes)).value(), ring_bytes,
+                     wants_event);
 }
 
 // What all rings hold.
