@@ -161,6 +161,10 @@ void AddProfile(CLI::App& app, Run& run, const std::vector<std::string>& program
                   "recorded. Default: a 16th of the GPU's")
       ->type_name("SIZE")
       ->transform(CLI::AsSizeValue(false).description(""));
+  sub->add_flag("--map-early", options->record.map_early,
+                "Map the rings before the first kernel of any kind, and not when marked code is "
+                "loaded: for kernels that are launched once, whose data would be driven out of the "
+                "GPU's caches. Programs without marks then have rings, too");
   sub->add_flag("--flight", options->record.flight,
                 "Rings in the host's memory: no device memory is taken, they need no CUDA to be "
                 "read, and survive whatever happens to the GPU; an event costs more");

@@ -85,6 +85,7 @@ Result<supervisor::Outcome> RunProgram(const RecordOptions& options) {
   run.output_folder = options.folder;
   run.ring_bytes = options.ring_bytes;
   run.flight = options.flight;
+  run.map_early = options.map_early;
   run.memory_bytes = options.memory_bytes;
   run.selection = session::Encode(options.selection);
   run.nvtx = !options.selection.nvtx.empty();

@@ -25,6 +25,7 @@ struct RecordOptions {
   uint64_t ring_bytes = 32 << 10;
   uint64_t memory_bytes = 0;  // as in supervisor::Options
   bool flight = false;
+  bool map_early = false;
   bool stream = false;
   std::chrono::nanoseconds hang{0};
   std::string device;  // "gpu" or "sim": ChooseDevice

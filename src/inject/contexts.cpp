@@ -11,6 +11,7 @@
 #include <set>
 
 #include "inject/describe_device.h"
+#include "inject/early_window.h"
 #include "inject/guest.h"
 #include "inject/launches.h"
 #include "inject/never_destroyed.h"
@@ -248,6 +249,9 @@ TracedContext* OpenContext(Guest& guest, unsigned long long id, CUcontext handle
     window = Window::CreateInHost(guest.layout());
     if (!window) Say("rings are in device memory: " + window.error().message);
   }
+  if (auto early = TakeEarlyWindow(id, guest.layout()); early && keeps && !window) {
+    window = std::move(*early);
+  }
   if (!window) window = Window::Create(device, guest.layout(), keeps);
   if (!window) {
     Say("no rings for a context: " + window.error().message);
@@ -458,7 +462,10 @@ bool FindKernel(CUfunction function, uint32_t* number) noexcept {
 
 Arming ArmCurrentContext() noexcept {
   const uint64_t generation = g_generation.load(std::memory_order_acquire);
-  if (generation == 0) return {};
+  if (generation == 0) {
+    MapEarly();
+    return {};
+  }
   for (int attempt = 0; attempt < 2; ++attempt) {
     CUcontext context = nullptr;
     if (Real().CtxGetCurrent(&context) != CUDA_SUCCESS) {

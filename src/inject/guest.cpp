@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -16,6 +15,7 @@
 #include "inject/driver.h"
 #include "inject/host_marks.h"
 #include "inject/own_process.h"
+#include "inject/ring_room.h"
 #include "inject/say.h"
 #include "inject/settings.h"
 #include "session/control.h"
@@ -24,10 +24,7 @@
 namespace iket::inject {
 namespace {
 
-constexpr uint64_t kDefaultRingBytes = 32 << 10;
 constexpr char kDefaultFolder[] = "iket_output";
-// Where nobody says more or less, rings take at the most so much of the smallest GPU's memory.
-constexpr uint64_t kMemoryShare = 16;
 
 std::atomic<Guest*> g_guest{nullptr};
 std::atomic<bool> g_off{false};
@@ -61,61 +58,6 @@ bool Exists(const std::string& path) {
 bool HungUp(int socket) {
   pollfd polled{.fd = socket, .events = 0, .revents = 0};
   return poll(&polled, 1, 0) > 0 && (polled.revents & (POLLHUP | POLLERR)) != 0;
-}
-
-// A number of bytes that was asked for, or the one that nobody has to ask for. Error (kUsage): it
-// is no number.
-Result<uint64_t> BytesOf(const char* variable, uint64_t otherwise) {
-  const std::string wanted = Setting(variable);
-  if (wanted.empty()) return otherwise;
-  uint64_t bytes = 0;
-  const char* const end = wanted.data() + wanted.size();
-  const auto [rest, error] = std::from_chars(wanted.data(), end, bytes);
-  if (error == std::errc() && rest == end && bytes != 0) return bytes;
-  return Fail(ErrorKind::kUsage, "{}={} is no number of bytes; leave it out to have {}", variable,
-              wanted, otherwise);
-}
-
-struct Room {
-  ring::Layout layout;
-  uint64_t memory_bytes = 0;  // for all rings on one GPU
-};
-
-// One layout a process: enough SMs for every GPU, rings that fit into the smallest.
-Result<Room> ChooseLayout() {
-  const RealDriver& real = Real();
-  int count = 0;
-  if (real.DeviceGetCount(&count) != CUDA_SUCCESS || count == 0) {
-    return Fail(ErrorKind::kSystem, "no GPU");
-  }
-  uint64_t memory = UINT64_MAX;
-  int most_sms = 0;
-  for (int i = 0; i < count; ++i) {
-    CUdevice device = 0;
-    size_t bytes = 0;
-    int sms = 0;
-    if (real.DeviceGet(&device, i) != CUDA_SUCCESS ||
-        real.DeviceTotalMem(&bytes, device) != CUDA_SUCCESS ||
-        real.DeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) !=
-            CUDA_SUCCESS) {
-      return Fail(ErrorKind::kSystem, "GPU {} does not answer", i);
-    }
-    memory = std::min<uint64_t>(memory, bytes);
-    most_sms = std::max(most_sms, sms);
-  }
-  const auto ring_bytes = BytesOf(session::kEnvRingBytes, kDefaultRingBytes);
-  // In the host's memory rings take none of a GPU's.
-  const bool in_flight = Setting(session::kEnvFlight) == "1";
-  const auto most = in_flight ? Result<uint64_t>(UINT64_MAX)
-                              : BytesOf(session::kEnvMemoryBytes, memory / kMemoryShare);
-  if (!ring_bytes || !most) return tl::unexpected((ring_bytes ? most : ring_bytes).error());
-  const auto layout = ring::FitLayout(*ring_bytes, static_cast<uint32_t>(most_sms), *most);
-  if (!layout) return tl::unexpected(layout.error());
-  if (layout->ring_bytes < *ring_bytes) {
-    Say(fmt::format("rings have {} KiB, not {}: all of them may take {} MiB (--memory)",
-                    layout->ring_bytes >> 10, *ring_bytes >> 10, *most >> 20));
-  }
-  return Room{.layout = *layout, .memory_bytes = *most};
 }
 
 }  // namespace
@@ -163,14 +105,19 @@ bool Guest::Open() {
         "process is not traced");
     return false;
   }
-  const auto room = ChooseLayout();
+  const auto room = ChooseRingRoom();
   if (!room) {
     Say("not traced: " + room.error().message);
     return false;
   }
   layout_ = room->layout;
+  if (layout_.ring_bytes < room->wanted_ring_bytes) {
+    Say(fmt::format("rings have {} KiB, not {}: all of them may take {} MiB (--memory)",
+                    layout_.ring_bytes >> 10, room->wanted_ring_bytes >> 10,
+                    room->memory_bytes >> 20));
+  }
   memory_bytes_ = room->memory_bytes;
-  in_flight_ = Setting(session::kEnvFlight) == "1";
+  in_flight_ = room->in_flight;
   is_streamed_ = Setting(session::kEnvStream) == "1";
   if (!IsOwnProcess()) return false;  // from now on, this one
   pid_ = getpid();

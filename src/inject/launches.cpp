@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "inject/contexts.h"
+#include "inject/early_window.h"
 #include "inject/guest.h"
 #include "inject/say.h"
 #include "session/finish.h"
@@ -168,7 +169,10 @@ LaunchShape ShapeOf(const CUlaunchConfig* config) noexcept {
 
 Launching BeforeLaunch(const void* handle, const LaunchShape& shape) noexcept {
   uint32_t number = Find(handle);
-  if (number == PlainNow()) return {};
+  if (number == PlainNow()) {
+    if (MapsEarly()) ArmCurrentContext();
+    return {};
+  }
   if (number >= kPlain && g_looks_up.load(std::memory_order_relaxed) &&
       FindKernel(static_cast<CUfunction>(const_cast<void*>(handle)), &number)) {
     RememberKernel(handle, number);

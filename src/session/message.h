@@ -24,8 +24,9 @@ namespace iket::session {
 inline constexpr char kEnvSocket[] = "IKET_SOCKET";  // path of the supervisor's socket
 inline constexpr char kEnvOutput[] = "IKET_OUTPUT";  // folder of the capture files
 inline constexpr char kEnvRingBytes[] = "IKET_RING_BYTES";
-inline constexpr char kEnvFlight[] = "IKET_FLIGHT";  // "1": rings in the host's memory
-inline constexpr char kEnvStream[] = "IKET_STREAM";  // "1": rings are read while kernels run
+inline constexpr char kEnvFlight[] = "IKET_FLIGHT";       // "1": rings in the host's memory
+inline constexpr char kEnvStream[] = "IKET_STREAM";       // "1": rings are read while kernels run
+inline constexpr char kEnvMapEarly[] = "IKET_MAP_EARLY";  // "1": before there is code to record
 inline constexpr char kEnvMemoryBytes[] = "IKET_MEMORY_BYTES";  // the most that rings may take
 
 struct RingMemory {

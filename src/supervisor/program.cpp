@@ -33,6 +33,7 @@ namespace fs = std::filesystem;
   setenv(session::kEnvOutput, fs::absolute(options.output_folder).c_str(), 1);
   setenv(session::kEnvRingBytes, fmt::format("{}", options.ring_bytes).c_str(), 1);
   setenv(session::kEnvFlight, options.flight ? "1" : "0", 1);
+  setenv(session::kEnvMapEarly, options.map_early ? "1" : "0", 1);
   setenv(session::kEnvStream, options.stream ? "1" : "0", 1);
   unsetenv(session::kEnvMemoryBytes);
   if (options.memory_bytes != 0) {

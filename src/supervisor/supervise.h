@@ -22,6 +22,7 @@ struct Options {
   std::string output_folder;  // exists
   uint64_t ring_bytes = 32 << 10;
   bool flight = false;         // rings in the host's memory
+  bool map_early = false;      // rings are mapped before there is code to record
   uint64_t memory_bytes = 0;   // that all rings on one GPU may take; 0: the collector's default
   std::string selection = {};  // what is to be recorded: session::Encode
   // The collector gets the program's NVTX ranges, too.
