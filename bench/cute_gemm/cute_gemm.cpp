@@ -55,8 +55,8 @@ void Check(CUresult result, const char* what) {
 #define CHECK(call) Check(call, #call)
 
 void OnAlarm(int) {
-  static const char text[] = "cute_gemm: FAILED: took too long: a kernel hangs?\n";
-  if (write(1, text, sizeof text - 1) < 0) {
+  static const char kText[] = "cute_gemm: FAILED: took too long: a kernel hangs?\n";
+  if (write(1, kText, sizeof kText - 1) < 0) {
     _exit(2);
   }
   _exit(1);
@@ -191,9 +191,9 @@ static_assert(sizeof(DivMod) == 12, "");
 static_assert(sizeof(CUtensorMap) == 128, "");
 
 struct Parameters {
-  alignas(64) CUtensorMap a;
-  alignas(64) CUtensorMap b;
-  alignas(64) CUtensorMap c;
+  CUtensorMap a;
+  CUtensorMap b;
+  CUtensorMap c;
   uint8_t nothing = 0;
   DivMod divisors[4];
 };

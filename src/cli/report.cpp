@@ -13,6 +13,7 @@
 #include "cli/text.h"
 #include "export/json_writer.h"
 #include "trace/statistics.h"
+#include "trace/uncertainty.h"
 
 namespace iket::cli {
 namespace {
@@ -93,6 +94,7 @@ std::string TrustText(const Report& report) {
                                     report.clocks.ghz_max, report.clocks.residual_max_ns,
                                     report.clocks.residual_rms_ns)});
   }
+  table.Row({"known to", trace::UncertaintyOf(model).Sentence()});
   for (const trace::CounterInfo& info : trace::AllCounters()) {
     const uint64_t value = counters.*info.member;
     if (info.fault && value != 0) {
@@ -263,6 +265,7 @@ void WriteTrust(JsonWriter& json, const Report& report) {
     json.Member("residual_rms_ns", report.clocks.residual_rms_ns);
     json.Member("ghz_min", report.clocks.ghz_min);
     json.Member("ghz_max", report.clocks.ghz_max);
+    json.Member("known_to", trace::UncertaintyOf(model).Sentence());
   }
   auto refused = json.Array("refused");
   for (const trace::Kernel& kernel : model.kernels) {

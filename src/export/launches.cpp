@@ -13,6 +13,7 @@
 #include "export/perfetto_fields.h"
 #include "export/tracks.h"
 #include "trace/counters.h"
+#include "trace/uncertainty.h"
 
 namespace iket::exporter {
 namespace {
@@ -258,6 +259,7 @@ void WriteAttributes(const trace::Model& model, ProtoWriter& writer) {
   auto packet = writer.Message(Trace::kPacket);
   auto attributes = writer.Message(TracePacket::kTraceAttributes);
   WriteAttribute(writer, "iket.clock", "globaltimer");
+  WriteAttribute(writer, "iket.uncertainty", trace::UncertaintyOf(model).Sentence());
   WriteAttribute(writer, "iket.process_id", model.process_id);
   WriteAttribute(writer, "iket.command", model.String(model.command));
   WriteAttribute(writer, "iket.host", model.String(model.host));

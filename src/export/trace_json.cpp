@@ -16,6 +16,7 @@
 #include "export/json_writer.h"
 #include "export/trace_json_tables.h"
 #include "trace/counters.h"
+#include "trace/uncertainty.h"
 
 namespace iket::exporter {
 namespace {
@@ -326,6 +327,21 @@ class Writer {
     }
   }
 
+  // In ns. What is not known is not there.
+  void WriteUncertainty() {
+    const trace::Uncertainty uncertainty = trace::UncertaintyOf(model_);
+    auto object = json_.Object("uncertainty");
+    if (uncertainty.timer_step_ns) {
+      json_.Member("timer_step_ns", *uncertainty.timer_step_ns);
+    } else {
+      json_.Member("cycle_ns", uncertainty.cycle_ns);
+      json_.Member("gpu_max_ns", uncertainty.gpu_max_ns);
+      json_.Member("gpu_rms_ns", uncertainty.gpu_rms_ns);
+    }
+    if (uncertainty.host_late_ns) json_.Member("host_late_ns", *uncertainty.host_late_ns);
+    json_.Member("sentence", uncertainty.Sentence());
+  }
+
   void WriteMeta() {
     auto meta = json_.Object("meta");
     {
@@ -339,6 +355,7 @@ class Writer {
       json_.Member("processId", model_.process_id);
       json_.Member("command", model_.String(model_.command));
       json_.Member("damage", model_.String(model_.damage));
+      WriteUncertainty();
       WriteGraphNodes();
       {
         auto counters = json_.Object("counters");

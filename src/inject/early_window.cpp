@@ -7,6 +7,7 @@
 #include "inject/guest.h"
 #include "inject/never_destroyed.h"
 #include "inject/ring_room.h"
+#include "inject/say.h"
 #include "inject/settings.h"
 #include "session/message.h"
 
@@ -62,7 +63,7 @@ void MapEarly() noexcept {
     Map(context);
     t_mapped = context;
   } catch (...) {
-    // Whoever needs a window makes one, or says why not.
+    Say("out of memory; rings are mapped when there is code to record");
   }
 }
 
