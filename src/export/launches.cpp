@@ -304,6 +304,20 @@ void WriteHostMarks(const trace::Model& model, uint32_t sequence, uint64_t track
   }
 }
 
+void WriteCounter(const CounterPoint& point, uint32_t sequence, uint64_t track,
+                  ProtoWriter& writer) {
+  auto packet = writer.Message(Trace::kPacket);
+  writer.Varint(TracePacket::kTimestamp, point.ns);
+  writer.Varint(TracePacket::kSequenceId, sequence);
+  {
+    auto event = writer.Message(TracePacket::kTrackEvent);
+    writer.Varint(TrackEvent::kType, TrackEvent::kCounter);
+    writer.Varint(TrackEvent::kTrackUuid, track);
+    writer.Double(TrackEvent::kDoubleCounterValue, point.value);
+  }
+  writer.Varint(TracePacket::kSequenceFlags, TracePacket::kNeedsState);
+}
+
 void WriteHealth(const trace::Model& model, std::span<const trace::EdgeCounts> edges,
                  uint32_t sequence, uint64_t track, ProtoWriter& writer) {
   std::vector<HealthLine> lines = HealthLines(model);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "export/counter_tracks.h"
 #include "export/proto.h"
 #include "trace/edge_links.h"
 #include "trace/model.h"
@@ -22,6 +23,10 @@ void WriteRenderStages(const trace::Model& model, uint32_t sequence, ProtoWriter
 // The host marks whose trace time is known, as instants on `track`.
 void WriteHostMarks(const trace::Model& model, uint32_t sequence, uint64_t track,
                     ProtoWriter& writer);
+
+// A point of a curve, on the track of that.
+void WriteCounter(const CounterPoint& point, uint32_t sequence, uint64_t track,
+                  ProtoWriter& writer);
 
 // What was lost, refused or is doubtful, as instants on `track`: counters, refused kernels and
 // declared dependencies without arrows at the trace's start, partial launches at their own. At most

@@ -1,7 +1,10 @@
 #include "export/perfetto.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "export/counter_tracks.h"
 #include "export/edges.h"
 #include "export/launches.h"
 #include "export/proto.h"
@@ -47,13 +50,66 @@ std::vector<uint32_t> WarpsOf(const trace::EdgeLinks& links, const trace::Model&
   return warps;
 }
 
+// The curves of all GPUs, each with its track. That of events is counted while they are written.
+class Curves {
+ public:
+  Curves(const trace::Model& model, TrackTree& tracks) : model_(model) {
+    const auto devices = std::min<size_t>(model.devices.size(), TrackTree::kMostCurves / 3);
+    for (uint32_t device = 0; device < devices; ++device) {
+      for (const CounterCurve& curve : {ActiveWarps(model, device), SmFrequency(model, device)}) {
+        if (curve.points.empty()) continue;
+        known_.emplace_back(tracks.AddCurve(curve.name, curve.unit, curve.description),
+                            curve.points);
+      }
+      EventRate rate(model, device);
+      CounterCurve curve = rate.Curve();
+      const bool ran = !rate.empty();
+      rates_.emplace_back(ran ? tracks.AddCurve(curve.name, curve.unit, curve.description) : 0,
+                          std::move(rate));
+    }
+  }
+
+  void Count(std::span<const Edge> window) {
+    for (const Edge& edge : window) {
+      if (edge.event == trace::kNoRow) continue;
+      const uint32_t device = model_.launches[model_.warps.launch[edge.warp]].device;
+      if (device < rates_.size()) rates_[device].second.Add(edge.ns);
+    }
+  }
+
+  // `flush` empties the writer now and then; false stops.
+  template <typename Flush>
+  bool Write(ProtoWriter& writer, Flush flush) const {
+    for (const auto& [track, points] : known_) {
+      if (!Write(points, track, writer, flush)) return false;
+    }
+    for (const auto& [track, rate] : rates_) {
+      if (track != 0 && !Write(rate.Curve().points, track, writer, flush)) return false;
+    }
+    return true;
+  }
+
+ private:
+  template <typename Flush>
+  static bool Write(const std::vector<CounterPoint>& points, uint64_t track, ProtoWriter& writer,
+                    Flush flush) {
+    for (const CounterPoint& point : points) WriteCounter(point, kHeadSequence, track, writer);
+    return flush();
+  }
+
+  const trace::Model& model_;
+  std::vector<std::pair<uint64_t, std::vector<CounterPoint>>> known_;
+  std::vector<std::pair<uint64_t, EventRate>> rates_;  // by device
+};
+
 }  // namespace
 
 Result<void> WritePerfetto(const trace::Model& model, const Sink& sink,
                            const PerfettoOptions& options) {
   Output output(sink);
   const trace::EdgeLinks links = trace::LinkEdges(model);
-  const TrackTree tracks(model, WarpsOf(links, model));
+  TrackTree tracks(model, WarpsOf(links, model));
+  Curves curves(model, tracks);
   WriteAttributes(model, output.writer());
   WriteRenderStages(model, kHeadSequence, output.writer());
   if (!tracks.WriteDescriptors(output.writer(), kHeadSequence,
@@ -72,9 +128,11 @@ Result<void> WritePerfetto(const trace::Model& model, const Sink& sink,
   for (uint32_t sequence = kFirstWindowSequence; stream.Next(window); ++sequence) {
     encoder.Encode(window, sequence, output.writer());
     if (!output.Flush()) return output.status();
+    curves.Count(window);
     done += window.size();
     if (options.progress) options.progress(done, stream.total_edges());
   }
+  curves.Write(output.writer(), [&] { return output.FlushIfLarge(); });
   output.Flush();
   return output.status();
 }

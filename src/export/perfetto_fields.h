@@ -50,6 +50,7 @@ struct TrackDescriptor {
   static constexpr uint32_t kUuid = 1;
   static constexpr uint32_t kName = 2;
   static constexpr uint32_t kParentUuid = 5;
+  static constexpr uint32_t kCounter = 8;
   static constexpr uint32_t kChildOrdering = 11;
   static constexpr uint32_t kSiblingOrderRank = 12;
   static constexpr uint32_t kDescription = 14;
@@ -57,6 +58,10 @@ struct TrackDescriptor {
 
   static constexpr uint32_t kExplicitOrder = 3;  // of child_ordering
   static constexpr uint32_t kMergeNone = 2;      // of sibling_merge_behavior
+};
+
+struct CounterDescriptor {
+  static constexpr uint32_t kUnitName = 6;
 };
 
 struct TrackEvent {
@@ -67,12 +72,14 @@ struct TrackEvent {
   static constexpr uint32_t kTrackUuid = 11;
   static constexpr uint32_t kName = 23;
   static constexpr uint32_t kSourceLocationIid = 34;
+  static constexpr uint32_t kDoubleCounterValue = 44;
   static constexpr uint32_t kFlowIds = 47;             // fixed64
   static constexpr uint32_t kTerminatingFlowIds = 48;  // fixed64
 
   static constexpr uint32_t kSliceBegin = 1;  // of type
   static constexpr uint32_t kSliceEnd = 2;
   static constexpr uint32_t kInstant = 3;
+  static constexpr uint32_t kCounter = 4;
 };
 
 struct DebugAnnotation {

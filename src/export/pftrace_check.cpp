@@ -237,8 +237,10 @@ bool PftraceCheck::TakeDefaults(UntrustedBytes defaults, Sequence& sequence) {
 bool PftraceCheck::TakeDescriptor(UntrustedBytes descriptor) {
   ProtoReader reader(descriptor);
   uint64_t uuid = 0;
+  bool is_curve = false;
   while (const auto field = reader.Next()) {
     if (field->number == TrackDescriptor::kUuid) uuid = field->value;
+    is_curve |= field->number == TrackDescriptor::kCounter;
     if (field->number == TrackDescriptor::kName && field->is_bytes) {
       simulated_ |=
           std::ranges::equal(field->bytes.span(), std::as_bytes(std::span(kSimulatedRoot)));
@@ -246,6 +248,7 @@ bool PftraceCheck::TakeDescriptor(UntrustedBytes descriptor) {
     if (field->number == TrackDescriptor::kParentUuid) parents_.try_emplace(field->value, offset_);
   }
   tracks_[uuid].declared = true;
+  tracks_[uuid].is_curve = is_curve;
   return !reader.failed();
 }
 
@@ -292,6 +295,7 @@ bool PftraceCheck::TakeEvent(const Packet& packet, Sequence& sequence) {
   uint64_t type = 0;
   uint64_t uuid = sequence.default_track;
   bool whole = true;
+  bool has_value = false;
   while (const auto field = reader.Next()) {
     switch (field->number) {
       case TrackEvent::kType:
@@ -299,6 +303,9 @@ bool PftraceCheck::TakeEvent(const Packet& packet, Sequence& sequence) {
         break;
       case TrackEvent::kTrackUuid:
         uuid = field->value;
+        break;
+      case TrackEvent::kDoubleCounterValue:
+        has_value = true;
         break;
       case TrackEvent::kNameIid:
         RequireInterned(sequence, InternedData::kEventNames, field->value, "the event name");
@@ -329,6 +336,11 @@ bool PftraceCheck::TakeEvent(const Packet& packet, Sequence& sequence) {
   if (!track.declared && uuid != 0) {
     Add("track", fmt::format("an event on track {}, which is not declared", uuid));
     track.declared = true;  // once is enough
+  }
+  if (track.is_curve != (type == TrackEvent::kCounter) || track.is_curve != has_value) {
+    Add("curve", track.is_curve
+                     ? fmt::format("an event without a value on track {}, which is a curve", uuid)
+                     : fmt::format("a value on track {}, which is no curve", uuid));
   }
   if (type == TrackEvent::kSliceBegin) {
     ++track.open;

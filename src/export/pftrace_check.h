@@ -1,8 +1,9 @@
 // pftrace_check.h: is a stream of bytes a Perfetto trace whose parts fit together?
 //
 // Packets are whole; tracks are declared before events use them, and their parents somewhere; a
-// slice ends after it began, on its track; names are interned before they are used; time does not
-// run backwards on a track, nor where it is told in differences. Private to check.cpp and its
+// slice ends after it began, on its track; a curve has values, and nothing else has; names are
+// interned before they are used; time does not run backwards on a track, nor where it is told in
+// differences. Private to check.cpp and its
 // tests.
 #pragma once
 
@@ -37,6 +38,7 @@ class PftraceCheck {
  private:
   struct Track {
     bool declared = false;
+    bool is_curve = false;      // takes values and nothing else
     uint64_t open = 0;          // slices
     uint64_t begun_offset = 0;  // of the packet that opened the last of them
     std::pair<uint64_t, uint64_t> clock{~uint64_t{0}, 0};  // of the last event: and its sequence

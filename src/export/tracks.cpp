@@ -13,6 +13,8 @@ namespace {
 
 using trace::kNoRow;
 
+constexpr uint32_t kFirstCurveRank = 2;  // behind the host and the trace's health
+
 auto CtaOf(const trace::Warps& warps, uint32_t warp) {
   return std::tuple(warps.cta_z[warp], warps.cta_y[warp], warps.cta_x[warp]);
 }
@@ -182,6 +184,12 @@ uint64_t TrackTree::Add(uint64_t parent, uint32_t rank, Kind kind, uint32_t subj
   return next_uuid_++;
 }
 
+uint64_t TrackTree::AddCurve(std::string name, std::string unit, std::string description) {
+  const auto number = static_cast<uint32_t>(curves_.size());
+  curves_.push_back({std::move(name), std::move(unit), std::move(description)});
+  return Add(root_, kFirstCurveRank + number, Kind::kCurve, number);
+}
+
 uint32_t TrackTree::AddRow(uint64_t parent, uint32_t rank, uint32_t row) {
   const Row& it = rows_[row];
   tracks_.push_back({it.uuid, parent, rank++, row, Kind::kWarp});
@@ -207,10 +215,11 @@ uint32_t TrackTree::AddRow(uint64_t parent, uint32_t rank, uint32_t row) {
 
 void TrackTree::GrowTree() {
   const trace::Warps& warps = model_.warps;
-  const uint64_t root = Add(0, 0, Kind::kRoot, 0);
+  const uint64_t root = root_ = Add(0, 0, Kind::kRoot, 0);
   uint32_t rank_in_root = 0;
   if (!model_.host_marks.empty()) host_ = Add(root, rank_in_root++, Kind::kHost, 0);
   health_ = Add(root, rank_in_root++, Kind::kHealth, 0);
+  rank_in_root = kFirstCurveRank + kMostCurves;
   // Rows stand in the order of launches, GPCs, SMs, and CTAs or slots; a new one of these starts
   // where a row differs from the row before.
   uint32_t row = 0;
@@ -258,6 +267,8 @@ std::string TrackTree::NameOf(const Track& track) const {
       return "host";
     case Kind::kHealth:
       return "trace health";
+    case Kind::kCurve:
+      return curves_[track.subject].name;
     case Kind::kLaunch: {
       const trace::Launch& launch = model_.launches[track.subject];
       return LaunchLabel(model_, launch) +
@@ -342,6 +353,8 @@ std::string TrackTree::DescriptionOf(const Track& track) const {
           launch.warps_begun, launch.warps_ended, launch.warps_suspect, launch.events_kept,
           launch.lost_at_most);
     }
+    case Kind::kCurve:
+      return curves_[track.subject].description;
     case Kind::kCrossed:
       return "Ranges of one warp that overlap without nesting: lane groups that diverged.";
     default:
@@ -363,6 +376,10 @@ void TrackTree::WriteDescriptor(ProtoWriter& writer, uint32_t sequence, const Tr
   const std::string description = DescriptionOf(track);
   if (!description.empty()) writer.Text(Field::kDescription, description);
   writer.Varint(Field::kSiblingMergeBehavior, Field::kMergeNone);
+  if (track.kind == Kind::kCurve) {
+    auto counter = writer.Message(Field::kCounter);
+    writer.Text(perfetto::CounterDescriptor::kUnitName, curves_[track.subject].unit);
+  }
 }
 
 }  // namespace iket::exporter

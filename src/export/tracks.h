@@ -13,6 +13,7 @@
 //           producer (warp 0)  of a group for which a thread of warp 0 speaks, iket::group
 //     host                   what the program said, iket::session::mark; only if it did
 //     trace health           what was lost, refused or is doubtful
+//     active warps, events, SM clock   curves, one of each a GPU (counter_tracks.h)
 //
 // On a software device the names of IKET and of each launch say so.
 //
@@ -61,6 +62,10 @@ class TrackTree {
   }
   // The track of the warp's marks; 0 if its row has none and the warp is not one of `marked`.
   uint64_t Marks(uint32_t warp) const { return rows_[row_of_warp_[warp]].marks; }
+  // Adds the track of a curve, in front of the launches; before the descriptors are written. At
+  // most kMostCurves.
+  static constexpr uint32_t kMostCurves = 64;
+  uint64_t AddCurve(std::string name, std::string unit, std::string description);
   uint64_t health() const { return health_; }
   uint64_t host() const { return host_; }  // 0 if the model has no host marks
   size_t track_count() const { return next_uuid_ - 1; }
@@ -91,6 +96,7 @@ class TrackTree {
     kRoot,
     kHost,
     kHealth,
+    kCurve,
     kLaunch,
     kGpc,
     kSm,
@@ -106,7 +112,7 @@ class TrackTree {
     uint64_t uuid;
     uint64_t parent;   // 0: none
     uint32_t rank;     // among its siblings
-    uint32_t subject;  // launch, GPC, a warp of the SM or CTA, row or depth
+    uint32_t subject;  // curve, launch, GPC, a warp of the SM or CTA, row or depth
     Kind kind;
     // Of what stands apart from the ranges and marks of its warp's row.
     trace::StringId group = 0, lane = 0, token = 0;
@@ -174,6 +180,11 @@ class TrackTree {
   std::map<Apart, uint64_t> apart_;
   std::vector<Track> tracks_;
   uint64_t next_uuid_ = 1;
+  struct Curve {
+    std::string name, unit, description;
+  };
+  std::vector<Curve> curves_;
+  uint64_t root_ = 0;
   uint64_t health_ = 0;
   uint64_t host_ = 0;
 };

@@ -372,6 +372,19 @@ class PerfettoTest(unittest.TestCase):
         with self.assertRaises(AssertionError):
             self.check(model, trace)
 
+    def test_active_warps_are_those_that_live(self):
+        _, trace = self.synthetic()
+        self.assertEqual(set(trace.curves), {"active warps", "events", "SM clock"})
+        lives = [(it.begin, it.end) for it in trace.slices if it.name == "Warp Life Time"]
+        points = trace.curves["active warps"]
+        self.assertGreater(len(points), 10)
+        for i, (ns, value) in enumerate(points):
+            self.assertEqual(value, sum(begin <= ns < end for begin, end in lives), ns)
+            if i + 1 < len(points):  # no change that has no point
+                later = points[i + 1][0] - 1
+                self.assertEqual(value, sum(begin <= later < end for begin, end in lives), later)
+        self.assertEqual(points[-1][1], 0)
+
     def test_attributes(self):
         model, trace = self.synthetic()
         self.assertEqual(trace.attributes["iket.process_id"], 4711)

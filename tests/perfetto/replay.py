@@ -76,13 +76,14 @@ class _Sequence:
 
 
 class Replay:
-    """`tracks`, `slices`, `instants`, `stages`, `attributes` of a trace."""
+    """`tracks`, `slices`, `instants`, `stages`, `curves`, `attributes` of a trace."""
 
     def __init__(self, data):
         self.tracks = {}
         self.slices = []
         self.instants = []
         self.stages = []
+        self.curves = {}  # by name: moments and values
         self.attributes = {}
         self.sequences = 0
         self._state = {}
@@ -208,6 +209,10 @@ class Replay:
             self._fail(f"track {descriptor.name} may merge with its siblings")
         if descriptor.child_ordering != CHILD_ORDERING_EXPLICIT:
             self._fail(f"children of {descriptor.name} have no explicit order")
+        if descriptor.HasField("counter"):
+            if descriptor.name in self.curves or not descriptor.counter.unit_name:
+                self._fail(f"curve {descriptor.name} is there already, or has no unit")
+            self.curves[descriptor.name] = []
         self.tracks[descriptor.uuid] = Track(
             descriptor.uuid,
             descriptor.name,
@@ -237,6 +242,11 @@ class Replay:
         if ns < self._last_on_track.get(track, 0):
             self._fail(f"time goes back on {self.path(track)}")
         self._last_on_track[track] = ns
+        if (event.type == pb.TrackEvent.TYPE_COUNTER) != (self.tracks[track].name in self.curves):
+            self._fail(f"a value on {self.path(track)}, or none where one belongs")
+        if event.type == pb.TrackEvent.TYPE_COUNTER:
+            self.curves[self.tracks[track].name].append((ns, event.double_counter_value))
+            return
         if event.name_iid and event.name_iid not in sequence.names:
             self._fail(f"name iid {event.name_iid} unknown")
         name = sequence.names[event.name_iid] if event.name_iid else event.name
