@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "export/dag_json.h"
@@ -293,6 +294,54 @@ void WriteRenderStages(const trace::Model& model, uint32_t sequence, ProtoWriter
     writer.Varint(TracePacket::kSequenceId, sequence);
     writer.Varint(TracePacket::kSequenceFlags, TracePacket::kNeedsState);
     WriteRenderStage(model, model.launches[i], i, queues.iid_of_launch[i], writer);
+  }
+}
+
+void WriteLaunches(const trace::Model& model, uint32_t sequence, const TrackTree& tracks,
+                   ProtoWriter& writer) {
+  const auto write = [&](uint64_t ns, uint64_t track, uint32_t type, const auto& fields) {
+    auto packet = writer.Message(Trace::kPacket);
+    writer.Varint(TracePacket::kTimestamp, ns);
+    writer.Varint(TracePacket::kSequenceId, sequence);
+    {
+      auto event = writer.Message(TracePacket::kTrackEvent);
+      writer.Varint(TrackEvent::kType, type);
+      writer.Varint(TrackEvent::kTrackUuid, track);
+      fields();
+    }
+    writer.Varint(TracePacket::kSequenceFlags, TracePacket::kNeedsState);
+  };
+  const auto argument = [&](std::string_view name, std::string_view text) {
+    auto annotation = writer.Message(TrackEvent::kDebugAnnotations);
+    writer.Text(DebugAnnotation::kName, name);
+    writer.Text(DebugAnnotation::kStringValue, text);
+  };
+  std::vector<std::pair<uint64_t, size_t>> by_host;
+  for (size_t i = 0; i < model.launches.size(); ++i) {
+    const trace::Launch& launch = model.launches[i];
+    if (model.host_origin_ns && IsLaunchedByHost(launch)) {
+      const double ns = static_cast<double>(launch.host_ns) - *model.host_origin_ns;
+      by_host.emplace_back(GlobalNs(model, ns), i);
+    }
+    if (launch.warp_count == 0) continue;
+    const uint64_t begin = GlobalNs(model, launch.first_ns);
+    const bool known = launch.kernel != trace::kNoRow;
+    write(begin, tracks.OfLaunch(i), TrackEvent::kSliceBegin, [&] {
+      writer.Text(TrackEvent::kName,
+                  known ? model.String(model.kernels[launch.kernel].short_name) : "unknown kernel");
+      if (known) argument("kernel", model.String(model.kernels[launch.kernel].demangled));
+      argument("completeness", CompletenessWord(launch.completeness));
+      writer.Varint(TrackEvent::kCorrelationId, i + 1);
+    });
+    write(std::max(begin, GlobalNs(model, launch.last_ns)), tracks.OfLaunch(i),
+          TrackEvent::kSliceEnd, [] {});
+  }
+  std::ranges::sort(by_host);
+  for (const auto& [ns, i] : by_host) {
+    write(ns, tracks.host_launches(), TrackEvent::kInstant, [&] {
+      writer.Text(TrackEvent::kName, LaunchLabel(model, model.launches[i]));
+      writer.Varint(TrackEvent::kCorrelationId, i + 1);
+    });
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "export/counter_tracks.h"
 #include "export/proto.h"
+#include "export/tracks.h"
 #include "trace/edge_links.h"
 #include "trace/model.h"
 
@@ -19,6 +20,11 @@ void WriteAttributes(const trace::Model& model, ProtoWriter& writer);
 // used. Launches of one stream that overlap get queues of their own, since slices of one queue may
 // not.
 void WriteRenderStages(const trace::Model& model, uint32_t sequence, ProtoWriter& writer);
+
+// Each launch as a slice on its own track, and the moment at which the host made it on that of
+// those, if there is one. Both carry one correlation id.
+void WriteLaunches(const trace::Model& model, uint32_t sequence, const TrackTree& tracks,
+                   ProtoWriter& writer);
 
 // The host marks whose trace time is known, as instants on `track`.
 void WriteHostMarks(const trace::Model& model, uint32_t sequence, uint64_t track,

@@ -116,6 +116,7 @@ Result<void> WritePerfetto(const trace::Model& model, const Sink& sink,
                                [&] { return output.FlushIfLarge(); })) {
     return output.status();
   }
+  WriteLaunches(model, kHeadSequence, tracks, output.writer());
   if (tracks.host() != 0) {
     WriteHostMarks(model, kHeadSequence, tracks.host(), output.writer());
   }

@@ -1,10 +1,11 @@
 // perfetto.h: writes a model as a Perfetto trace (.pftrace).
 //
 // Ranges, marks and warp lifetimes become track events on the tracks of tracks.h; each launch is
-// also a GPU render stage, so that the kernel table and the GPU rows of the viewer are filled.
-// Payloads are typed arguments: `payload` of what opens a range or of a mark, `end_payload` of what
-// closes it. Losses, refusals and partial launches are instants on the track "trace health". Warps
-// that run, events a microsecond and the clock of an SM are curves (counter_tracks.h).
+// a slice on its own track, and a GPU render stage, so that the kernel table and the GPU rows of
+// the viewer are filled. Payloads are typed arguments: `payload` of what opens a range or of a
+// mark, `end_payload` of what closes it. Losses, refusals and partial launches are instants on the
+// track "trace health". Warps that run, events a microsecond and the clock of an SM are curves
+// (counter_tracks.h).
 //
 // Layout: all events in time order, cut into windows; each window is a packet sequence of its own
 // with interned names and times as differences (clock 64), so windows could be encoded side by side

@@ -75,6 +75,7 @@ struct TrackEvent {
   static constexpr uint32_t kDoubleCounterValue = 44;
   static constexpr uint32_t kFlowIds = 47;             // fixed64
   static constexpr uint32_t kTerminatingFlowIds = 48;  // fixed64
+  static constexpr uint32_t kCorrelationId = 52;
 
   static constexpr uint32_t kSliceBegin = 1;  // of type
   static constexpr uint32_t kSliceEnd = 2;

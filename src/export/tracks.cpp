@@ -7,13 +7,14 @@
 #include <tuple>
 
 #include "export/perfetto_fields.h"
+#include "trace/uncertainty.h"
 
 namespace iket::exporter {
 namespace {
 
 using trace::kNoRow;
 
-constexpr uint32_t kFirstCurveRank = 2;  // behind the host and the trace's health
+constexpr uint32_t kFirstCurveRank = 3;  // behind the host, its launches and the trace's health
 
 auto CtaOf(const trace::Warps& warps, uint32_t warp) {
   return std::tuple(warps.cta_z[warp], warps.cta_y[warp], warps.cta_x[warp]);
@@ -26,6 +27,14 @@ std::string_view KernelName(const trace::Model& model, const trace::Launch& laun
 }
 
 }  // namespace
+
+bool HasHostLaunches(const trace::Model& model) {
+  return model.host_origin_ns && std::ranges::any_of(model.launches, IsLaunchedByHost);
+}
+
+bool IsLaunchedByHost(const trace::Launch& launch) {
+  return launch.sequence != kNoRow && launch.host_ns != 0;
+}
 
 std::string_view CompletenessWord(trace::Completeness completeness) {
   switch (completeness) {
@@ -218,6 +227,9 @@ void TrackTree::GrowTree() {
   const uint64_t root = root_ = Add(0, 0, Kind::kRoot, 0);
   uint32_t rank_in_root = 0;
   if (!model_.host_marks.empty()) host_ = Add(root, rank_in_root++, Kind::kHost, 0);
+  if (HasHostLaunches(model_)) {
+    host_launches_ = Add(root, rank_in_root++, Kind::kHostLaunches, 0);
+  }
   health_ = Add(root, rank_in_root++, Kind::kHealth, 0);
   rank_in_root = kFirstCurveRank + kMostCurves;
   // Rows stand in the order of launches, GPCs, SMs, and CTAs or slots; a new one of these starts
@@ -225,6 +237,7 @@ void TrackTree::GrowTree() {
   uint32_t row = 0;
   for (uint32_t l = 0; l < model_.launches.size(); ++l) {
     const uint64_t launch = Add(root, rank_in_root + l, Kind::kLaunch, l);
+    launches_.push_back(launch);
     uint64_t gpc = 0, sm = 0, cta = 0;
     uint32_t cta_rank = 0, rank = 0;
     for (bool first = true; row < rows_.size() && warps.launch[rows_[row].warp] == l; ++row) {
@@ -265,6 +278,8 @@ std::string TrackTree::NameOf(const Track& track) const {
       return "IKET";
     case Kind::kHost:
       return "host";
+    case Kind::kHostLaunches:
+      return "host launches";
     case Kind::kHealth:
       return "trace health";
     case Kind::kCurve:
@@ -340,6 +355,11 @@ std::string TrackTree::DescriptionOf(const Track& track) const {
       }
       return "What the program said with iket::session::mark, by the host's clock: that is joined "
              "to the GPU's by the launch that began soonest after its call.";
+    case Kind::kHostLaunches:
+      return fmt::format(
+          "When the program launched each kernel, by the host's clock: joined to the GPU's by the "
+          "launch that began soonest. Known to {}.",
+          trace::UncertaintyOf(model_).Sentence());
     case Kind::kHealth:
       return "What was lost, refused, or is doubtful. Empty: every record is here and understood.";
     case Kind::kLaunch: {

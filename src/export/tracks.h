@@ -1,7 +1,7 @@
 // tracks.h: the tree of Perfetto tracks that a model is shown on, and its descriptors.
 //
 //   IKET
-//     launch "#3 gemm<<<132x1x1, 384x1x1>>>"
+//     launch "#3 gemm<<<132x1x1, 384x1x1>>>"   with a slice from its first moment to its last
 //       SM 17              or, where the topology is known: GPC 2 > TPC 8 | SM 17
 //         CTA (3, 0, 0)
 //           warp 0           Warp Life Time
@@ -12,6 +12,7 @@
 //             wgmma          ranges and marks of a lane, iket::lane
 //           producer (warp 0)  of a group for which a thread of warp 0 speaks, iket::group
 //     host                   what the program said, iket::session::mark; only if it did
+//     host launches          when it launched each kernel, by the host's clock; only if known
 //     trace health           what was lost, refused or is doubtful
 //     active warps, events, SM clock   curves, one of each a GPU (counter_tracks.h)
 //
@@ -67,7 +68,9 @@ class TrackTree {
   static constexpr uint32_t kMostCurves = 64;
   uint64_t AddCurve(std::string name, std::string unit, std::string description);
   uint64_t health() const { return health_; }
-  uint64_t host() const { return host_; }  // 0 if the model has no host marks
+  uint64_t host() const { return host_; }                    // 0 if the model has no host marks
+  uint64_t host_launches() const { return host_launches_; }  // 0 if no time of one is known
+  uint64_t OfLaunch(size_t launch) const { return launches_[launch]; }
   size_t track_count() const { return next_uuid_ - 1; }
 
   // Writes the packets of all descriptors, parents before children, as packets of `sequence`.
@@ -95,6 +98,7 @@ class TrackTree {
   enum class Kind : uint8_t {
     kRoot,
     kHost,
+    kHostLaunches,
     kHealth,
     kCurve,
     kLaunch,
@@ -187,7 +191,14 @@ class TrackTree {
   uint64_t root_ = 0;
   uint64_t health_ = 0;
   uint64_t host_ = 0;
+  uint64_t host_launches_ = 0;
+  std::vector<uint64_t> launches_;
 };
+
+// Is it known when the program launched it, or the graph that it is of?
+bool IsLaunchedByHost(const trace::Launch& launch);
+// Any of them, and what its host's clock is on the trace's axis.
+bool HasHostLaunches(const trace::Model& model);
 
 // "complete", "partial", or that the host did not log the launch, so that nobody knows.
 std::string_view CompletenessWord(trace::Completeness completeness);

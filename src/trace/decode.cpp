@@ -434,11 +434,12 @@ class Decoding {
     return true;
   }
 
-  // Model::read_ns.
+  // Model::host_origin_ns and read_ns.
   void PlaceReading() {
-    if (read_host_ns_ == 0) return;
     const std::optional<double> origin = HostOrigin(model_);
-    if (origin) model_.read_ns = static_cast<double>(read_host_ns_) - *origin;
+    if (!origin) return;
+    if (std::ranges::none_of(model_.devices, &Device::simulated)) model_.host_origin_ns = origin;
+    if (read_host_ns_ != 0) model_.read_ns = static_cast<double>(read_host_ns_) - *origin;
   }
 
   const capture::Capture& facts_;

@@ -330,9 +330,11 @@ struct Model {
   std::vector<SmClock> clocks;  // see Device::first_clock
   Counters counters;
   uint64_t origin_ns = 0;  // %globaltimer at trace time 0
-  // When the rings were read, the last time, on the trace's own axis: the host's clock joined to
-  // the GPU's by the launch that began soonest after its call, so late by that launch's
-  // microseconds. Nothing where no launch is known to the host.
+  // Trace time 0 on the host's clock, CLOCK_MONOTONIC: joined to the GPU's by the launch that began
+  // soonest after its call, so late by that launch's microseconds (uncertainty.h). Nothing where no
+  // launch is known to the host, and on a software device, whose time is a model's.
+  std::optional<double> host_origin_ns;
+  // When the rings were read, the last time, on the trace's own axis, by the same joint.
   std::optional<double> read_ns;
   std::vector<HostMark> host_marks;  // by host_ns
   uint32_t process_id = 0;

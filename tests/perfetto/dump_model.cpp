@@ -159,6 +159,7 @@ void WriteLaunch(JsonWriter& json, const trace::Model& model, const trace::Launc
     json.Value(launch.sequence);
   }
   json.Member("nobodys", launch.IsNobodys());
+  json.Member("warps", launch.warp_count);
   json.Member("context", launch.context);
   json.Member("grid_id", launch.grid_id);
   json.Key("kernel");

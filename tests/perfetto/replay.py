@@ -36,6 +36,7 @@ class Slice:
     end: int
     args: dict
     depth: int
+    correlation: int = 0
 
 
 @dataclasses.dataclass
@@ -46,6 +47,7 @@ class Instant:
     args: dict
     flows_out: tuple
     flows_in: tuple
+    correlation: int = 0
 
 
 @dataclasses.dataclass
@@ -261,7 +263,7 @@ class Replay:
         if event.type == pb.TrackEvent.TYPE_SLICE_BEGIN:
             if len(stack) >= 512:
                 self._fail("deeper than 512")
-            stack.append(Slice(track, name, ns, -1, args, len(stack)))
+            stack.append(Slice(track, name, ns, -1, args, len(stack), event.correlation_id))
             self.slices.append(stack[-1])
         elif event.type == pb.TrackEvent.TYPE_SLICE_END:
             if not stack:
@@ -272,7 +274,7 @@ class Replay:
                 self._fail("arguments of an end would overwrite those of its begin")
             closed.args.update(args)
         elif event.type == pb.TrackEvent.TYPE_INSTANT:
-            self.instants.append(Instant(track, name, ns, args, tuple(event.flow_ids), tuple(event.terminating_flow_ids)))
+            self.instants.append(Instant(track, name, ns, args, tuple(event.flow_ids), tuple(event.terminating_flow_ids), event.correlation_id))
         else:
             self._fail(f"event type {event.type}")
 
