@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "export/perfetto_fields.h"
+#include "trace/roles.h"
 #include "trace/uncertainty.h"
 
 namespace iket::exporter {
@@ -83,10 +84,12 @@ std::string LaunchLabel(const trace::Model& model, const trace::Launch& launch) 
 TrackTree::TrackTree(const trace::Model& model, std::span<const uint32_t> marked)
     : model_(model), row_of_warp_(model.warps.size(), 0) {
   for (const trace::Launch& launch : model.launches) {
+    auto& roles = roles_.emplace_back();
     if (CtaCount(model, launch) > kMaxCtaTracks) {
       PlaceBySlot(launch);
     } else {
       PlaceByWarp(launch);
+      roles = trace::RolesOf(model, launch);
     }
   }
   for (const uint32_t warp : marked) rows_[row_of_warp_[warp]].has_marks = true;
@@ -301,7 +304,7 @@ std::string TrackTree::NameOf(const Track& track) const {
       return fmt::format("CTA ({}, {}, {})", warps.cta_x[track.subject], warps.cta_y[track.subject],
                          warps.cta_z[track.subject]);
     case Kind::kWarp:
-      return NameOfRow(rows_[track.subject]);
+      return NameOfRow(rows_[track.subject]) + RoleOfRow(rows_[track.subject]);
     case Kind::kRanges:
       return "StackedRanges";
     case Kind::kMarks:
@@ -323,6 +326,13 @@ std::string TrackTree::NameOfRow(const Row& row) const {
   }
   if (warps.index[row.warp] == kNoRow) return fmt::format("warp ? (slot {})", warps.slot[row.warp]);
   return fmt::format("warp {}", warps.index[row.warp]);
+}
+
+std::string TrackTree::RoleOfRow(const Row& row) const {
+  if (row.by_slot) return {};
+  const auto& roles = roles_[model_.warps.launch[row.warp]];
+  const auto role = roles.find(model_.warps.index[row.warp]);
+  return role != roles.end() ? fmt::format(" ({})", role->second) : std::string();
 }
 
 // "producer (warp 0): wgmma: load (2)", as much of it as there is.

@@ -4,7 +4,7 @@
 //     launch "#3 gemm<<<132x1x1, 384x1x1>>>"   with a slice from its first moment to its last
 //       SM 17              or, where the topology is known: GPC 2 > TPC 8 | SM 17
 //         CTA (3, 0, 0)
-//           warp 0           Warp Life Time
+//           warp 0 (load)    Warp Life Time; in brackets its role, where not all do the same
 //             StackedRanges  ranges, nested
 //             Marker         marks, and both ends of declared dependencies
 //             Crossed 1      ranges of divergent lane groups that do not nest, one track a depth
@@ -174,6 +174,7 @@ class TrackTree {
 
   std::string NameOf(const Track& track) const;
   std::string NameOfRow(const Row& row) const;
+  std::string RoleOfRow(const Row& row) const;  // in brackets; empty if it has none
   std::string NameOfApart(const Track& track) const;
   std::string DescriptionOf(const Track& track) const;
   void WriteDescriptor(ProtoWriter& writer, uint32_t sequence, const Track& track) const;
@@ -193,6 +194,8 @@ class TrackTree {
   uint64_t host_ = 0;
   uint64_t host_launches_ = 0;
   std::vector<uint64_t> launches_;
+  // By launch and warp index, of launches with rows for warps.
+  std::vector<std::map<uint32_t, std::string>> roles_;
 };
 
 // Is it known when the program launched it, or the graph that it is of?

@@ -203,8 +203,8 @@ class PerfettoTest(unittest.TestCase):
             return model, replay.Replay(file.read())
 
     def path_of(self, trace, uuid):
-        # Second and further lanes of a slot are the slot's, too.
-        return tuple(re.sub(r"^(slot \d+) \(\d+\)$", r"\1", name) for name in trace.path(uuid))
+        # Second and further lanes of a slot are the slot's, too; roles are tested by themselves.
+        return tuple(re.sub(r"^((?:slot|warp) \d+) \(.*\)$", r"\1", name, flags=re.S) for name in trace.path(uuid))
 
     def assert_same(self, expected, got, what):
         missing = expected - got
@@ -395,6 +395,17 @@ class PerfettoTest(unittest.TestCase):
         model["ranges"][0]["payload"] = 123456
         with self.assertRaises(AssertionError):
             self.check(model, trace)
+
+    def test_roles_of_warps(self):
+        with tempfile.TemporaryDirectory() as folder:
+            capture = os.path.join(DATA, "h200", "gemm_mma_marked.iketcap")
+            _, trace = self.make(folder, "capture", capture, 100_000)
+        roles = collections.Counter(track.name for track in trace.tracks.values() if track.name.startswith("warp "))
+        self.assertEqual(len(roles), 12)
+        for name, count in roles.items():
+            warp = int(name.split()[1])
+            self.assertEqual(name, f"warp {warp} ({'mma, full-wait' if warp < 8 else 'acquire, issue'})")
+            self.assertEqual(count, 32)
 
     def test_active_warps_are_those_that_live(self):
         _, trace = self.synthetic()
