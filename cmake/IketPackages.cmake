@@ -1,8 +1,9 @@
 # Third-party libraries, one target each; a room names those that it uses in its DEPS.
 #
 #   iket::fmt  CLI11::CLI11  iket::expected  iket::json  iket::deflate  iket::zlib  iket::zstd  iket::lz4
+#   iket::sqlite
 #
-# The compressors are the static archives, since programs of iket depend on glibc alone.
+# The compressors and SQLite are the static archives, since programs of iket depend on glibc alone.
 # tools/setup installs all of them.
 find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
@@ -27,6 +28,8 @@ iket_static_package(deflate HEADER libdeflate.h ARCHIVE libdeflate.a)
 iket_static_package(zlib HEADER zlib.h ARCHIVE libz.a)
 iket_static_package(zstd HEADER zstd.h ARCHIVE libzstd.a)
 iket_static_package(lz4 HEADER lz4.h ARCHIVE liblz4.a)
+iket_static_package(sqlite HEADER sqlite3.h ARCHIVE libsqlite3.a)
+target_link_libraries(iket::sqlite INTERFACE ${CMAKE_DL_LIBS} m pthread)
 
 find_path(IKET_EXPECTED_INCLUDE tl/expected.hpp REQUIRED)
 mark_as_advanced(IKET_EXPECTED_INCLUDE)

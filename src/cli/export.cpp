@@ -10,6 +10,7 @@
 
 #include "base/mapped_file.h"
 #include "cli/command.h"
+#include "cli/excerpt_options.h"
 #include "cli/load.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
@@ -26,12 +27,13 @@ struct Options {
   std::string format;  // empty: by the name of `output`
   std::string output;
   std::vector<std::string> dags;
+  ExcerptOptions excerpt;
   bool range_cycles = false;
   bool json = false;
 };
 
 struct Line {
-  std::string capture;
+  std::string capture{};
   Exported file;
   uint64_t warps = 0;
   uint64_t events = 0;
@@ -182,12 +184,70 @@ Result<std::vector<Exported>> ExportDags(const Options& options, const Loaded& l
   return files;
 }
 
-Result<std::vector<Exported>> ExportModel(const Options& options, const std::string& format,
-                                          const Loaded& loaded, const std::string& path) {
-  if (format == kDagFormat) return ExportDags(options, loaded, path);
-  auto file = ExportAs(format, loaded.model, path, options.range_cycles);
+// "app.pftrace" and "launch3": "app.launch3.pftrace", whatever the ending is of a name of -o.
+std::string PiecePath(const std::string& path, const std::string& piece,
+                      const std::string& format) {
+  std::string ending = "." + format;
+  if (!path.ends_with(ending)) ending = std::filesystem::path(path).extension().string();
+  return fmt::format("{}.{}{}", path.substr(0, path.size() - ending.size()), piece, ending);
+}
+
+Result<Line> ExportPart(const Options& options, const std::string& format,
+                        const trace::Model& model, const std::string& path) {
+  auto file = ExportAs(format, model, path, options.range_cycles);
   if (!file) return tl::unexpected(file.error());
-  return std::vector{*file};
+  return Line{.file = *file, .warps = model.warps.size(), .events = model.events.size()};
+}
+
+// What is asked for of the capture, in one file or in one a piece.
+Result<std::vector<Line>> ExportModel(const Options& options, const ExcerptChoice& choice,
+                                      const std::string& format, Loaded& loaded,
+                                      const std::string& path) {
+  std::vector<Line> lines;
+  if (format == kDagFormat) {
+    const auto files = ExportDags(options, loaded, path);
+    if (!files) return tl::unexpected(files.error());
+    for (const Exported& file : *files) {
+      lines.push_back(
+          {.file = file, .warps = loaded.model.warps.size(), .events = loaded.model.events.size()});
+    }
+    return lines;
+  }
+  if (choice.asks()) {
+    auto part = choice.Of(loaded.model, loaded.path);
+    if (!part) return tl::unexpected(part.error());
+    loaded.model = std::move(*part);
+  }
+  if (options.excerpt.split.empty()) {
+    auto line = ExportPart(options, format, loaded.model, path);
+    if (!line) return tl::unexpected(line.error());
+    lines.push_back(std::move(*line));
+    return lines;
+  }
+  for (const Piece& piece : PiecesOf(loaded.model, options.excerpt.split)) {
+    std::string words = piece.words;
+    if (loaded.model.filter != 0) {
+      words += fmt::format(" of what is {}", loaded.model.String(loaded.model.filter));
+    }
+    auto line = ExportPart(options, format, trace::Excerpt(loaded.model, piece.of, words),
+                           PiecePath(path, piece.name, format));
+    if (!line) return tl::unexpected(line.error());
+    lines.push_back(std::move(*line));
+  }
+  return lines;
+}
+
+Result<void> CheckSplit(const Options& options, const std::string& format) {
+  if (options.excerpt.split.empty()) return {};
+  if (format == kDagFormat) {
+    return Fail(ErrorKind::kUsage, "export: --split: {} has a file for each graph as it is",
+                format);
+  }
+  if (IsStandardOutput(options.output) || options.output.starts_with("/dev/")) {
+    return Fail(ErrorKind::kUsage, "export: --split writes several files; -o {} is none",
+                options.output);
+  }
+  return {};
 }
 
 Result<int> Export(const Options& options) {
@@ -199,6 +259,13 @@ Result<int> Export(const Options& options) {
   }
   const auto format = ChooseFormat(options);
   if (!format) return tl::unexpected(format.error());
+  const auto choice = ExcerptChoice::Make(options.excerpt);
+  if (!choice) return tl::unexpected(choice.error());
+  if (choice->asks() && *format == kDagFormat) {
+    return Fail(ErrorKind::kUsage,
+                "export: {} has what is declared, of which nothing can be left out", *format);
+  }
+  if (auto usable = CheckSplit(options, *format); !usable) return tl::unexpected(usable.error());
   const bool to_standard_output = IsStandardOutput(options.output);
   if (to_standard_output) {
     if (auto usable = CheckStandardOutput(options); !usable) return tl::unexpected(usable.error());
@@ -230,14 +297,15 @@ Result<int> Export(const Options& options) {
     code = std::max(code, ReadCode(*loaded));
     if (loaded->model.warps.size() == 0) continue;  // ReadCode has said so
     if (auto added = AddDags(options, *loaded); !added) return tl::unexpected(added.error());
-    auto files = ExportModel(options, *format, *loaded, path);
-    if (!files) {
-      failed(files.error());
+    auto written = ExportModel(options, *choice, *format, *loaded, path);
+    if (!written) {
+      failed(written.error());
       continue;
     }
-    for (const Exported& file : *files) {
-      lines.push_back({capture, file, loaded->model.warps.size(), loaded->model.events.size(),
-                       Simulated(*loaded)});
+    for (Line& line : *written) {
+      line.capture = capture;
+      line.simulated = Simulated(*loaded);
+      lines.push_back(std::move(line));
     }
   }
   if (!to_standard_output) PrintLines(lines, options.json);
@@ -256,9 +324,9 @@ Result<Exported> ExportAs(const std::string& format, const trace::Model& model,
                                      : exporter::OutputFile::Create(path);
   if (!file) return tl::unexpected(file.error());
   Progress progress("writing " + path);
-  auto written =
-      exporter::WriteAs(format, model, [&](std::string_view block) { return file->Write(block); },
-                        {.range_cycles = range_cycles, .progress = progress.Callback()});
+  auto written = exporter::WriteAs(
+      format, model, [&](std::string_view block) { return file->Write(block); },
+      {.range_cycles = range_cycles, .folder = file->folder(), .progress = progress.Callback()});
   if (!written) return tl::unexpected(written.error());
   if (auto committed = file->Commit(); !committed) return tl::unexpected(committed.error());
   return Exported{path, file->bytes_written()};
@@ -266,7 +334,8 @@ Result<Exported> ExportAs(const std::string& format, const trace::Model& model,
 
 void AddExport(CLI::App& app, Run& run) {
   auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("export", "Write captures in a format of another tool");
+  CLI::App* sub =
+      app.add_subcommand("export", "Write captures, or parts of them, in a format of another tool");
   sub->add_option("captures", options->captures,
                   "Captures (.iketcap), or runs of run-iket (iket.data.json, with iket.data.bin "
                   "beside it)")
@@ -289,6 +358,7 @@ void AddExport(CLI::App& app, Run& run) {
       ->allow_extra_args(false);
   sub->add_flag("--cycles", options->range_cycles,
                 "pftrace: also give every range its duration in cycles, as an argument");
+  AddExcerpt(*sub, options->excerpt);
   sub->add_flag("--json", options->json, "Say what was written as JSON");
   sub->callback([options, &run] { run = [options] { return Export(*options); }; });
 }

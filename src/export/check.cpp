@@ -4,7 +4,11 @@
 #include <optional>
 #include <utility>
 
+#include "export/chrome_json_check.h"
+#include "export/csv.h"
+#include "export/csv_check.h"
 #include "export/pftrace_check.h"
+#include "export/sqlite_check.h"
 #include "export/trace_json_check.h"
 #include "export/unpack.h"
 
@@ -30,8 +34,17 @@ bool LooksLikeJson(std::span<const std::byte> bytes) {
          (then != bytes.end() && (*then == std::byte{'"'} || *then == std::byte{'}'}));
 }
 
+// A table begins with the names of its first columns.
+bool LooksLikeCsv(std::span<const std::byte> bytes) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return text.starts_with(fmt::format("{},{},{}", kCsvColumns[0], kCsvColumns[1], kCsvColumns[2]));
+}
+
 // What a file says to be that cannot be looked into.
 std::string_view KindOfName(std::string_view name) {
+  if (name.ends_with(".chrome.json") || name.ends_with(".chrome.json.gz")) return "chrome.json";
+  if (name.ends_with(".csv") || name.ends_with(".csv.gz")) return "csv";
+  if (name.ends_with(".sqlite")) return "sqlite";
   if (name.ends_with(".json") || name.ends_with(".json.gz")) return "trace.json";
   if (name.ends_with(".pftrace") || name.ends_with(".pftrace.gz")) return "pftrace";
   return "";
@@ -50,8 +63,8 @@ void Faults::AddLast(uint64_t offset, std::string_view kind, std::string text) {
 }
 
 bool LooksLikeExport(std::span<const std::byte> untrusted) {
-  return IsGzip(untrusted) || LooksLikeJson(untrusted) ||
-         (!untrusted.empty() && untrusted[0] == kPacket);
+  return IsGzip(untrusted) || LooksLikeJson(untrusted) || LooksLikeSqlite(untrusted) ||
+         LooksLikeCsv(untrusted) || (!untrusted.empty() && untrusted[0] == kPacket);
 }
 
 Result<CheckedExport> CheckExport(std::span<const std::byte> untrusted, const std::string& name,
@@ -75,21 +88,45 @@ Result<CheckedExport> CheckExport(std::span<const std::byte> untrusted, const st
     checked.faults.Add(0, "empty", "nothing is in it");  // unless damage was the last fault
     return checked;
   }
+  if (!checked.compressed && LooksLikeSqlite(untrusted)) {
+    checked.kind = "sqlite";
+    auto contents = CheckSqlite(untrusted, checked.faults);
+    checked.counts = std::move(contents.counts);
+    checked.simulated = contents.simulated;
+    return checked;
+  }
   const bool json = LooksLikeJson(*block);
-  if (!json && (*block)[0] != kPacket) {
+  // A damaged head is said of one that is called so.
+  const bool csv = LooksLikeCsv(*block) || (!json && KindOfName(name) == "csv" &&
+                                            (checked.compressed || !name.ends_with(".gz")));
+  if (!json && !csv && (*block)[0] != kPacket) {
     if (checked.compressed || !name.ends_with(".gz")) {
-      return Fail(ErrorKind::kBadInput, "{}: neither a Perfetto trace nor JSON", name);
+      return Fail(ErrorKind::kBadInput,
+                  "{}: neither a Perfetto trace nor JSON, a table or a database of iket", name);
     }
     checked.kind = KindOfName(name);
     checked.compressed = true;
     checked.faults.AddLast(0, "gzip", "it does not begin as gzip does");
     return checked;
   }
-  if (json) {
+  const auto from_first = [&]() -> Block {
+    return block ? std::exchange(block, std::nullopt) : next();
+  };
+  if (csv) {
+    checked.kind = "csv";
+    CsvCheck check(checked.faults);
+    for (; block; block = next()) check.Feed(*block);
+    check.Finish();
+    checked.counts = check.counts();
+    checked.simulated = check.simulated();
+  } else if (json && LooksLikeChromeJson(*block)) {
+    checked.kind = "chrome.json";
+    auto contents = CheckChromeJson(from_first, checked.faults);
+    checked.counts = std::move(contents.counts);
+    checked.simulated = contents.simulated;
+  } else if (json) {
     checked.kind = "trace.json";
-    auto contents = CheckTraceJson(
-        [&]() -> Block { return block ? std::exchange(block, std::nullopt) : next(); },
-        checked.faults);
+    auto contents = CheckTraceJson(from_first, checked.faults);
     checked.counts = std::move(contents.counts);
     checked.simulated = contents.simulated;
   } else {

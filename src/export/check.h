@@ -1,9 +1,10 @@
 // check.h: is an exported file what it claims to be?
 //
-// For .pftrace and .trace.json, plain or through gzip, of ours or of another tool. The file is read
-// as a stream: memory is one gzip member and what must be remembered of tracks and sequences,
-// bounded by the file's size. Any bytes give an answer, never a crash. Cost: 5 ns a byte of
-// .pftrace and 8 of JSON, unpacked (one core of a Xeon, family 6 model 207).
+// For .pftrace, .trace.json and .chrome.json, of ours or of another tool, and our .csv, each plain
+// or through gzip, and our .sqlite. But for the last the file is read as a stream: memory is one
+// gzip member and what must be remembered of tracks and sequences, bounded by the file's size. Any
+// bytes give an answer, never a crash. Cost: 5 ns a byte of .pftrace and 8 of JSON, unpacked (one
+// core of a Xeon, family 6 model 207).
 #pragma once
 
 #include <cstddef>
@@ -47,7 +48,8 @@ class Faults {
 using Counts = std::vector<std::pair<std::string_view, uint64_t>>;
 
 struct CheckedExport {
-  std::string_view kind;  // "pftrace", "trace.json"; empty if neither contents nor name say it
+  std::string_view
+      kind;  // as formats are called, "pftrace"; empty if neither contents nor name say it
   bool compressed = false;
   bool simulated = false;  // it says to be of a software device
   Counts counts;

@@ -80,6 +80,16 @@ TEST(CheckExport, WhatWeWriteIsSound) {
                                                  Pair("warp", model.warps.size()),
                                                  Pair("range", model.ranges.size()),
                                                  Pair("marker", model.marks.event.size())));
+      } else if (checked->kind == "chrome.json") {
+        EXPECT_THAT(checked->counts,
+                    Contains(Pair("slice", model.launches.size() + model.warps.size() +
+                                               model.ranges.size())));
+      } else if (checked->kind == "csv" || checked->kind == "sqlite") {
+        EXPECT_THAT(
+            checked->counts,
+            ElementsAre(Pair("launch", model.launches.size()), Pair("warp", model.warps.size()),
+                        Pair("range", model.ranges.size()),
+                        Pair("marker", model.marks.size() + model.unmatched_ends.size())));
       } else {
         EXPECT_THAT(checked->counts, Contains(Pair("event", testing::Gt(model.ranges.size() * 2))));
       }

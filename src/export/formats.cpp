@@ -4,8 +4,11 @@
 
 #include <utility>
 
+#include "export/chrome_json.h"
+#include "export/csv.h"
 #include "export/gzip.h"
 #include "export/perfetto.h"
+#include "export/sqlite.h"
 #include "export/trace_json.h"
 
 namespace iket::exporter {
@@ -24,6 +27,15 @@ Result<void> Pftrace(const trace::Model& model, const Sink& sink, const WriteOpt
 Result<void> TraceJson(const trace::Model& model, const Sink& sink, const WriteOptions& options) {
   return WriteTraceJson(model, sink, options.progress);
 }
+Result<void> ChromeJson(const trace::Model& model, const Sink& sink, const WriteOptions& options) {
+  return WriteChromeJson(model, sink, options.progress);
+}
+Result<void> Csv(const trace::Model& model, const Sink& sink, const WriteOptions& options) {
+  return WriteCsv(model, sink, options.progress);
+}
+Result<void> Sqlite(const trace::Model& model, const Sink& sink, const WriteOptions& options) {
+  return WriteSqlite(model, sink, options.folder, options.progress);
+}
 // Any of them through gzip.
 template <auto kWrite>
 Result<void> Compressed(const trace::Model& model, const Sink& sink, const WriteOptions& options) {
@@ -38,6 +50,11 @@ constexpr Format kFormats[] = {
     {"pftrace.gz", "the same, a fifth of the size", Compressed<Pftrace>},
     {"trace.json", "the schema of run-iket", TraceJson},
     {"trace.json.gz", "the same, compressed", Compressed<TraceJson>},
+    {"chrome.json", "the Trace Event Format, for chrome://tracing and others", ChromeJson},
+    {"chrome.json.gz", "the same, compressed", Compressed<ChromeJson>},
+    {"csv", "a row for each event, for pandas", Csv},
+    {"csv.gz", "the same, compressed", Compressed<Csv>},
+    {"sqlite", "tables and views, for SQL", Sqlite},
 };
 
 }  // namespace
@@ -59,9 +76,14 @@ std::string FormatHelp() {
 std::optional<std::string> FormatOfName(std::string_view path) {
   constexpr std::pair<std::string_view, std::string_view> kEndings[] = {
       {".pftrace", "pftrace"},
+      {".chrome.json", "chrome.json"},
+      {".chrome.json.gz", "chrome.json.gz"},
+      {".csv", "csv"},
+      {".csv.gz", "csv.gz"},
+      {".sqlite", "sqlite"},
       {".json", "trace.json"},
       {".json.gz", "trace.json.gz"},
-      {".gz", "pftrace.gz"},  // behind .json.gz: the first that fits is taken
+      {".gz", "pftrace.gz"},  // behind the others: the first that fits is taken
   };
   for (const auto& [ending, format] : kEndings) {
     if (path.ends_with(ending)) return std::string(format);

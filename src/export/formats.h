@@ -16,14 +16,16 @@ std::vector<std::string> FormatNames();
 // One line for each, for --help.
 std::string FormatHelp();
 
-// The format that a file's name asks for by how it ends: its own extension, .json and .json.gz for
-// those of trace.json, any other .gz for pftrace.gz. Nothing where the ending says nothing.
+// The format that a file's name asks for by how it ends: its own extension, other .json and
+// .json.gz for those of trace.json, any other .gz for pftrace.gz. Nothing where the ending says
+// nothing.
 std::optional<std::string> FormatOfName(std::string_view path);
 // True if WriteOptions::range_cycles means something for `format`.
 bool HasRangeCycles(std::string_view format);
 
 struct WriteOptions {
   bool range_cycles = false;  // pftrace: PerfettoOptions::range_cycles
+  std::string folder = {};    // sqlite: where it may make a file of its own; "" the system's
   Progress progress = {};
 };
 

@@ -47,41 +47,8 @@ void WriteArg(ProtoWriter& writer, std::string_view name, Write write) {
   write();
 }
 
-// A hardware queue of the viewer: a stream, or one more of it where launches overlap.
-struct Queue {
-  uint32_t iid = 0;
-  uint64_t end_ns = 0;
-};
-
-// The queue of each launch, and the names of all, by their interning ids.
-struct Queues {
-  std::vector<uint32_t> iid_of_launch;
-  std::vector<std::string> names;
-};
 constexpr uint32_t kStageIid = 1;
 constexpr uint32_t kFirstQueueIid = 2;
-
-Queues AssignQueues(const trace::Model& model) {
-  Queues queues;
-  std::map<std::tuple<uint32_t, uint32_t, uint64_t>, std::vector<Queue>> by_stream;
-  for (const trace::Launch& launch : model.launches) {  // by their begins
-    auto& lanes = by_stream[{launch.device, launch.context, launch.stream}];
-    const uint64_t begin = GlobalNs(model, launch.first_ns);
-    auto lane = std::find_if(lanes.begin(), lanes.end(),
-                             [&](const Queue& queue) { return queue.end_ns <= begin; });
-    if (lane == lanes.end()) {
-      std::string name = fmt::format("Context {} Stream {:#x}", launch.context, launch.stream);
-      if (model.devices[launch.device].simulated) name.insert(0, "Software device, ");
-      if (!lanes.empty()) name += fmt::format(" ({})", lanes.size() + 1);
-      const auto iid = static_cast<uint32_t>(kFirstQueueIid + queues.names.size());
-      queues.names.push_back(std::move(name));
-      lane = lanes.insert(lanes.end(), Queue{.iid = iid});
-    }
-    lane->end_ns = std::max(begin, GlobalNs(model, launch.last_ns));
-    queues.iid_of_launch.push_back(lane->iid);
-  }
-  return queues;
-}
 
 void WriteSpecification(ProtoWriter& writer, uint32_t iid, std::string_view name,
                         uint32_t category) {
@@ -161,11 +128,6 @@ void WriteRenderStage(const trace::Model& model, const trace::Launch& launch, ui
 constexpr std::string_view kNoMeasurement =
     "software device: times are a model's, nothing here is a measurement";
 
-struct HealthLine {
-  uint64_t ns;
-  std::string text;
-};
-
 void WriteInstant(const HealthLine& line, uint32_t sequence, uint64_t track, ProtoWriter& writer) {
   auto packet = writer.Message(Trace::kPacket);
   writer.Varint(TracePacket::kTimestamp, line.ns);
@@ -200,9 +162,13 @@ void AddEdges(const trace::Model& model, std::span<const trace::EdgeCounts> edge
   }
 }
 
-std::vector<HealthLine> HealthLines(const trace::Model& model) {
+}  // namespace
+
+std::vector<HealthLine> HealthLines(const trace::Model& model,
+                                    std::span<const trace::EdgeCounts> edges) {
   std::vector<HealthLine> lines;
   const uint64_t start = GlobalNs(model, 0);
+  if (model.filter != 0) lines.push_back({start, model.String(model.filter)});
   for (const trace::CounterInfo& info : trace::AllCounters()) {
     const uint64_t value = model.counters.*info.member;
     if (info.fault && value != 0)
@@ -251,10 +217,36 @@ std::vector<HealthLine> HealthLines(const trace::Model& model) {
   if (partial > kMaxHealthLines) {
     lines.push_back({start, fmt::format("{} more launches partial", partial - kMaxHealthLines)});
   }
+  AddEdges(model, edges, lines);
+  std::ranges::stable_sort(lines, {}, &HealthLine::ns);
   return lines;
 }
 
-}  // namespace
+Queues AssignQueues(const trace::Model& model) {
+  struct Queue {
+    uint32_t row = 0;
+    uint64_t end_ns = 0;
+  };
+  Queues queues;
+  std::map<std::tuple<uint32_t, uint32_t, uint64_t>, std::vector<Queue>> by_stream;
+  for (const trace::Launch& launch : model.launches) {  // by their begins
+    auto& lanes = by_stream[{launch.device, launch.context, launch.stream}];
+    const uint64_t begin = GlobalNs(model, launch.first_ns);
+    auto lane = std::find_if(lanes.begin(), lanes.end(),
+                             [&](const Queue& queue) { return queue.end_ns <= begin; });
+    if (lane == lanes.end()) {
+      std::string name = fmt::format("Context {} Stream {:#x}", launch.context, launch.stream);
+      if (model.devices[launch.device].simulated) name.insert(0, "Software device, ");
+      if (!lanes.empty()) name += fmt::format(" ({})", lanes.size() + 1);
+      const auto row = static_cast<uint32_t>(queues.names.size());
+      queues.names.push_back(std::move(name));
+      lane = lanes.insert(lanes.end(), Queue{.row = row});
+    }
+    lane->end_ns = std::max(begin, GlobalNs(model, launch.last_ns));
+    queues.of_launch.push_back(lane->row);
+  }
+  return queues;
+}
 
 void WriteAttributes(const trace::Model& model, ProtoWriter& writer) {
   auto packet = writer.Message(Trace::kPacket);
@@ -264,6 +256,7 @@ void WriteAttributes(const trace::Model& model, ProtoWriter& writer) {
   WriteAttribute(writer, "iket.process_id", model.process_id);
   WriteAttribute(writer, "iket.command", model.String(model.command));
   WriteAttribute(writer, "iket.host", model.String(model.host));
+  if (model.filter != 0) WriteAttribute(writer, "iket.filter", model.String(model.filter));
   for (size_t i = 0; i < model.devices.size(); ++i) {
     WriteAttribute(writer, fmt::format("iket.device.{}", i), model.String(model.devices[i].name));
     if (model.devices[i].simulated) {
@@ -293,7 +286,7 @@ void WriteRenderStages(const trace::Model& model, uint32_t sequence, ProtoWriter
     auto packet = writer.Message(Trace::kPacket);
     writer.Varint(TracePacket::kSequenceId, sequence);
     writer.Varint(TracePacket::kSequenceFlags, TracePacket::kNeedsState);
-    WriteRenderStage(model, model.launches[i], i, queues.iid_of_launch[i], writer);
+    WriteRenderStage(model, model.launches[i], i, kFirstQueueIid + queues.of_launch[i], writer);
   }
 }
 
@@ -369,11 +362,8 @@ void WriteCounter(const CounterPoint& point, uint32_t sequence, uint64_t track,
 
 void WriteHealth(const trace::Model& model, std::span<const trace::EdgeCounts> edges,
                  uint32_t sequence, uint64_t track, ProtoWriter& writer) {
-  std::vector<HealthLine> lines = HealthLines(model);
-  AddEdges(model, edges, lines);
-  std::stable_sort(lines.begin(), lines.end(),
-                   [](const HealthLine& a, const HealthLine& b) { return a.ns < b.ns; });
-  for (const HealthLine& line : lines) WriteInstant(line, sequence, track, writer);
+  for (const HealthLine& line : HealthLines(model, edges))
+    WriteInstant(line, sequence, track, writer);
 }
 
 }  // namespace iket::exporter

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "export/counter_tracks.h"
 #include "export/proto.h"
@@ -16,9 +18,16 @@ namespace iket::exporter {
 // Process, device, tool and totals, as attributes of the trace.
 void WriteAttributes(const trace::Model& model, ProtoWriter& writer);
 
+// The rows on which a viewer shows launches: a stream, and one more of it where launches overlap,
+// since slices of one row may not.
+struct Queues {
+  std::vector<uint32_t> of_launch;  // rows of names
+  std::vector<std::string> names;   // "Context 0 Stream 0x0 (2)"
+};
+Queues AssignQueues(const trace::Model& model);
+
 // One GPU render stage for each launch, on `sequence`; the sequence's state must not have been
-// used. Launches of one stream that overlap get queues of their own, since slices of one queue may
-// not.
+// used.
 void WriteRenderStages(const trace::Model& model, uint32_t sequence, ProtoWriter& writer);
 
 // Each launch as a slice on its own track, and the moment at which the host made it on that of
@@ -34,10 +43,18 @@ void WriteHostMarks(const trace::Model& model, uint32_t sequence, uint64_t track
 void WriteCounter(const CounterPoint& point, uint32_t sequence, uint64_t track,
                   ProtoWriter& writer);
 
-// What was lost, refused or is doubtful, as instants on `track`: counters, refused kernels and
+struct HealthLine {
+  uint64_t ns;  // as GlobalNs()
+  std::string text;
+};
+// What was lost, refused, left out or is doubtful, a line each: counters, refused kernels and
 // declared dependencies without arrows at the trace's start, partial launches at their own. At most
-// kMaxHealthLines of each, the rest counted. `edges`: by row of Model::edges.
+// kMaxHealthLines of each, the rest counted. `edges`: by row of Model::edges; may be empty.
 inline constexpr size_t kMaxHealthLines = 100;
+std::vector<HealthLine> HealthLines(const trace::Model& model,
+                                    std::span<const trace::EdgeCounts> edges);
+
+// The same as instants on `track`.
 void WriteHealth(const trace::Model& model, std::span<const trace::EdgeCounts> edges,
                  uint32_t sequence, uint64_t track, ProtoWriter& writer);
 

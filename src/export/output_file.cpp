@@ -140,6 +140,12 @@ Result<void> OutputFile::Write(std::string_view bytes) {
   return {};
 }
 
+std::string OutputFile::folder() const {
+  if (temporary_.empty()) return {};
+  const std::filesystem::path parent = std::filesystem::path(temporary_).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
+
 Result<void> OutputFile::Commit() {
   // close() reports what a network file system could not store.
   bool done = close(std::exchange(fd_, -1)) == 0;

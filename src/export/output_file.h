@@ -34,6 +34,8 @@ class OutputFile {
 
   uint64_t bytes_written() const { return bytes_written_; }
   const std::string& path() const { return path_; }
+  // Where the file will stand, for what must be made on the way; "" of a device or a pipe.
+  std::string folder() const;
 
  private:
   OutputFile(std::string path, std::string temporary, int fd, int slot);

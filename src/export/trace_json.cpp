@@ -354,6 +354,7 @@ class Writer {
       json_.Member("simulated", std::ranges::any_of(model_.devices, &trace::Device::simulated));
       json_.Member("processId", model_.process_id);
       json_.Member("command", model_.String(model_.command));
+      if (model_.filter != 0) json_.Member("filter", model_.String(model_.filter));
       json_.Member("damage", model_.String(model_.damage));
       WriteUncertainty();
       WriteGraphNodes();

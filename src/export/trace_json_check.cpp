@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "export/json_source.h"
 #include "export/trace_json_schema.h"
 
 namespace iket::exporter {
@@ -17,71 +17,14 @@ using schema::Key;
 using schema::Node;
 using schema::Type;
 using Json = nlohmann::json;
-using NextBlock = std::function<std::optional<std::span<const std::byte>>()>;
 
 // Nobody's schema goes deeper; without a bound a file of brackets alone would be remembered.
 constexpr size_t kMostDepth = 64;
 
-// The document's bytes one after the other, for the parser.
-class Source {
- public:
-  explicit Source(const NextBlock& next) : next_(next) { Refill(); }
-
-  bool AtEnd() const { return at_ == block_.size(); }
-  char Now() const { return static_cast<char>(block_[at_]); }
-  void Step() {
-    if (++at_ == block_.size()) Refill();
-  }
-  uint64_t offset() const { return base_ + at_; }
-
- private:
-  void Refill() {
-    do {
-      base_ += block_.size();
-      at_ = 0;
-      const auto block = next_();
-      if (!block) {
-        block_ = {};
-        return;
-      }
-      block_ = *block;
-    } while (block_.empty());
-  }
-
-  const NextBlock& next_;
-  std::span<const std::byte> block_;
-  size_t at_ = 0;
-  uint64_t base_ = 0;
-};
-
-class Iterator {
- public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = char;
-
-  explicit Iterator(Source* source) : source_(source) {}
-  char operator*() const { return source_->Now(); }
-  Iterator& operator++() {
-    source_->Step();
-    return *this;
-  }
-  // Only ever compared with the end, which has no source.
-  bool operator==(const Iterator& other) const {
-    const Source* source = source_ != nullptr ? source_ : other.source_;
-    return source == nullptr || source->AtEnd();
-  }
-
- private:
-  Source* source_;
-};
-
 // Walks the document along the schema; the callbacks are those that the parser wants.
 class Walk : public nlohmann::json_sax<Json> {
  public:
-  Walk(const Source& source, Faults& faults) : source_(source), faults_(faults) {
+  Walk(const JsonSource& source, Faults& faults) : source_(source), faults_(faults) {
     frames_.push_back({.node = Node::kDocument});
   }
 
@@ -298,7 +241,7 @@ class Walk : public nlohmann::json_sax<Json> {
     }
   }
 
-  const Source& source_;
+  const JsonSource& source_;
   Faults& faults_;
   std::vector<Frame> frames_;
   uint64_t launches_ = 0, lifetimes_ = 0, ranges_ = 0, markers_ = 0, locations_ = 0, strings_ = 0;
@@ -309,9 +252,9 @@ class Walk : public nlohmann::json_sax<Json> {
 }  // namespace
 
 TraceJsonContents CheckTraceJson(const NextBlock& next, Faults& faults) {
-  Source source(next);
+  JsonSource source(next);
   Walk walk(source, faults);
-  if (Json::sax_parse(Iterator(&source), Iterator(nullptr), &walk)) walk.Finish();
+  if (Json::sax_parse(JsonIterator(&source), JsonIterator(nullptr), &walk)) walk.Finish();
   return walk.contents();
 }
 

@@ -1,6 +1,7 @@
 #include "export/tracks.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -268,6 +269,26 @@ void TrackTree::GrowTree() {
       }
       first = false;
     }
+  }
+}
+
+void TrackTree::ForEachRow(const std::function<void(uint64_t uuid, uint32_t launch,
+                                                    const std::string& path)>& visit) const {
+  std::vector<uint32_t> track_of(next_uuid_, 0);
+  uint32_t launch = 0;
+  for (uint32_t i = 0; i < tracks_.size(); ++i) {  // a launch before what is below it
+    const Track& track = tracks_[i];
+    track_of[track.uuid] = i;
+    if (track.kind == Kind::kLaunch) launch = track.subject;
+    if (track.kind < Kind::kWarp || track.kind == Kind::kRanges || track.kind == Kind::kMarks) {
+      continue;
+    }
+    std::vector<std::string> names;
+    for (const Track* at = &track; at->kind > Kind::kLaunch; at = &tracks_[track_of[at->parent]]) {
+      names.push_back(NameOf(*at));
+    }
+    std::ranges::reverse(names);
+    visit(track.uuid, launch, fmt::format("{}", fmt::join(names, " | ")));
   }
 }
 

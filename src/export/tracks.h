@@ -28,6 +28,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -67,6 +68,17 @@ class TrackTree {
   // most kMostCurves.
   static constexpr uint32_t kMostCurves = 64;
   uint64_t AddCurve(std::string name, std::string unit, std::string description);
+  // For viewers whose rows have no rows below them: what stands apart has its own, the rest of a
+  // warp shares the one of its life.
+  uint64_t RowOfRange(uint32_t warp, uint32_t range) const {
+    return IsApart(range) ? OfRange(warp, range) : LifeTime(warp);
+  }
+  uint64_t RowOfMark(uint32_t warp, uint32_t declaration) const {
+    return HasRow(declaration) ? OfMark(warp, declaration) : LifeTime(warp);
+  }
+  // Visits those rows in the order of the tree. `path`: "SM 17 | CTA (3, 0, 0) | warp 0".
+  void ForEachRow(const std::function<void(uint64_t uuid, uint32_t launch,
+                                           const std::string& path)>& visit) const;
   uint64_t health() const { return health_; }
   uint64_t host() const { return host_; }                    // 0 if the model has no host marks
   uint64_t host_launches() const { return host_launches_; }  // 0 if no time of one is known

@@ -7,7 +7,9 @@
 #include <numeric>
 
 #include "export/dag_json.h"
+#include "export/occurrences.h"
 #include "export/perfetto_fields.h"
+#include "export/values.h"
 
 namespace iket::exporter {
 namespace {
@@ -86,24 +88,6 @@ inline uint8_t* PutPayload(uint8_t* out, uint32_t name, trace::PayloadType type,
   return out;
 }
 
-std::string StateOf(uint8_t flags) {
-  std::string state;
-  const auto add = [&](trace::WarpFlag flag, std::string_view text) {
-    if ((flags & flag) == 0) return;
-    if (!state.empty()) state += ", ";
-    state += text;
-  };
-  add(trace::kWarpBeginMissing, "begin overwritten");
-  add(trace::kWarpEndMissing, "no end");
-  add(trace::kWarpRunning, "still running");
-  add(trace::kWarpSuspect, "suspect");
-  add(trace::kWarpWrapGap, "clock may have wrapped");
-  add(trace::kWarpPartialExit, "lanes left early");
-  add(trace::kWarpOrphan, "identity lost");
-  add(trace::kWarpHoled, "middle overwritten in part");
-  return state;
-}
-
 void WriteArgument(ProtoWriter& writer, Argument name, uint64_t value) {
   auto annotation = writer.Message(TrackEvent::kDebugAnnotations);
   writer.Varint(DebugAnnotation::kNameIid, name);
@@ -158,19 +142,11 @@ WindowEncoder::WindowEncoder(const trace::Model& model, const TrackTree& tracks,
 // An argument is called what its value is called, unless that is taken: of two with one name only
 // one would be shown.
 void WindowEncoder::NameArguments(const trace::Declaration& declaration) {
-  std::vector<std::string> taken(std::begin(kArgumentNames), std::end(kArgumentNames));
   std::array<uint32_t, ring::kMostValues>& numbers = arguments_.emplace_back();
-  const size_t count = std::min<size_t>(declaration.more.size() + 1, numbers.size());
-  for (size_t i = 0; i < count; ++i) {
-    const trace::StringId id = i == 0 ? declaration.payload_name : declaration.more[i - 1].name;
-    if (i == 0 && id == 0) continue;  // "payload"
-    std::string name = model_.String(id);
-    const auto is_taken = [&] {
-      return name.empty() || name.starts_with("end_") ||
-             std::ranges::find(taken, name) != taken.end();
-    };
-    while (is_taken()) name = fmt::format("{}: {}", i + 1, name);
-    taken.push_back(name);
+  std::vector<std::string> names = ValueNames(model_, declaration, kArgumentNames);
+  for (size_t i = 0; i < names.size(); ++i) {
+    std::string& name = names[i];
+    if (name.empty()) continue;  // "payload"
     const auto next = static_cast<uint32_t>(value_names_.size() + 1);
     const auto [known, is_new] = value_names_.try_emplace(name, next);
     if (is_new) names_.push_back(std::move(name));
@@ -318,7 +294,7 @@ void WindowEncoder::WriteWarpBegin(const Edge& edge, uint64_t delta_ns, uint32_t
     WriteArgument(writer, kSm, warps.sm[warp]);
     if (warps.slot[warp] != trace::kNoSlot) WriteArgument(writer, kSlot, warps.slot[warp]);
     WriteArgument(writer, kCycles, warps.end_cycles[warp] - warps.begin_cycles[warp]);
-    if (warps.flags[warp] != 0) WriteArgument(writer, kState, StateOf(warps.flags[warp]));
+    if (warps.flags[warp] != 0) WriteArgument(writer, kState, WarpState(warps.flags[warp]));
     writer.Varint(TrackEvent::kType, TrackEvent::kSliceBegin);
     writer.Varint(TrackEvent::kNameIid, iids_[kLifeTimeLabel]);
     writer.Varint(TrackEvent::kTrackUuid, tracks_.LifeTime(warp));

@@ -340,6 +340,7 @@ struct Model {
   uint32_t process_id = 0;
   StringId command = 0;  // the command line of the process, arguments separated by spaces
   StringId host = 0;
+  StringId filter = 0;  // of an excerpt (excerpt.h): what was asked for, and what is left of what
   StringId damage = 0;  // what of the capture file could not be read, one sentence; "" if nothing
 
   const std::string& String(StringId id) const { return strings[id]; }
