@@ -7,6 +7,7 @@
 #include "export/chrome_json.h"
 #include "export/csv.h"
 #include "export/gzip.h"
+#include "export/page.h"
 #include "export/perfetto.h"
 #include "export/sqlite.h"
 #include "export/trace_json.h"
@@ -36,6 +37,9 @@ Result<void> Csv(const trace::Model& model, const Sink& sink, const WriteOptions
 Result<void> Sqlite(const trace::Model& model, const Sink& sink, const WriteOptions& options) {
   return WriteSqlite(model, sink, options.folder, options.progress);
 }
+Result<void> Html(const trace::Model& model, const Sink& sink, const WriteOptions& options) {
+  return WritePage(model, sink, options.progress);
+}
 // Any of them through gzip.
 template <auto kWrite>
 Result<void> Compressed(const trace::Model& model, const Sink& sink, const WriteOptions& options) {
@@ -55,6 +59,7 @@ constexpr Format kFormats[] = {
     {"csv", "a row for each event, for pandas", Csv},
     {"csv.gz", "the same, compressed", Compressed<Csv>},
     {"sqlite", "tables and views, for SQL", Sqlite},
+    {"html", "a page that shows it, offline", Html},
 };
 
 }  // namespace
@@ -81,6 +86,7 @@ std::optional<std::string> FormatOfName(std::string_view path) {
       {".csv", "csv"},
       {".csv.gz", "csv.gz"},
       {".sqlite", "sqlite"},
+      {".html", "html"},
       {".json", "trace.json"},
       {".json.gz", "trace.json.gz"},
       {".gz", "pftrace.gz"},  // behind the others: the first that fits is taken

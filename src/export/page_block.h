@@ -1,0 +1,86 @@
+// page_block.h: warps with their ranges and marks as the columns that the offline page reads.
+//
+// A block holds whole warps. Ranges of a warp are cut into rows in which none overlaps another: by
+// depth, and apart from each other those of tokens and of lanes; its marks are a row more. Times
+// are cycles since the warp's begin: exact, but for a warp that lives for more than 2^32 cycles,
+// whose times are in units of 2^shift. docs/timeline.md has the columns; src/viewer/format.ts reads
+// them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "trace/model.h"
+
+namespace iket::exporter {
+
+// What a row of slices shows. `name` is that of a token.
+struct PageRow {
+  bool marks = false;
+  trace::StringId group = 0, lane = 0, token = 0;
+  uint16_t depth = 0;
+  auto operator<=>(const PageRow&) const = default;
+};
+
+// A value beside the payload that opens a range: of its name, and of either end.
+struct PageValue {
+  trace::StringId name = 0;
+  trace::PayloadType type = trace::PayloadType::kNone;
+  bool at_end = false;
+  auto operator<=>(const PageValue&) const = default;
+};
+
+class PageBlocks {
+ public:
+  explicit PageBlocks(const trace::Model& model);
+
+  // Appends a warp to the block at hand.
+  void Add(uint32_t warp);
+  uint64_t slices() const { return slices_; }  // in the block at hand
+  // The columns, each behind its length; the next block starts empty.
+  std::string Take();
+
+  // Of all blocks so far. Rows and values are named by their index.
+  const std::vector<PageRow>& rows() const { return rows_; }
+  const std::vector<PageValue>& values() const { return values_; }
+  uint64_t total_slices() const { return total_; }
+  uint64_t mended() const { return mended_; }  // slices that overlapped, which must not be
+  // Number of the slice, over all blocks, that an event opens, closes, or is.
+  uint32_t SliceOf(uint32_t event) const { return slice_of_event_[event]; }
+
+ private:
+  struct Slice {
+    uint64_t begin = 0, end = 0;
+    uint32_t range = trace::kNoRow;  // kNoRow: a mark
+    uint32_t event = trace::kNoRow;
+  };
+  enum Column { kWarps, kRows, kGap, kDuration, kDeclaration, kPayload, kFlags, kValues, kColumns };
+
+  uint32_t RowOf(const PageRow& row);
+  std::vector<Slice>& LocalRow(uint32_t row);
+  void Put(Column column, uint64_t value);
+  void PutSlice(const Slice& slice, uint64_t& last, unsigned shift, uint64_t origin);
+  void PutValue(const PageValue& value, uint64_t bits);
+  void PutValuesOf(uint32_t event, bool at_end);
+
+  const trace::Model& model_;
+  bool any_links_ = false;
+  std::string columns_[kColumns];
+  std::vector<PageRow> rows_;
+  std::map<PageRow, uint32_t> row_index_;
+  std::vector<uint32_t> plain_rows_;  // by depth
+  std::vector<PageValue> values_;
+  std::map<PageValue, uint32_t> value_index_;
+  std::vector<uint64_t> last_payload_;  // by declaration
+  std::vector<std::vector<Slice>> local_;
+  std::vector<uint32_t> local_of_;  // by row: its index in `used_`, or kNoRow
+  std::vector<uint32_t> used_;      // rows of the warp at hand
+  uint64_t slices_ = 0, total_ = 0, mended_ = 0;
+  uint64_t last_flagged_ = 0, last_valued_ = 0, last_begin_ = 0;
+  std::vector<uint32_t> slice_of_event_;
+};
+
+}  // namespace iket::exporter

@@ -1,0 +1,152 @@
+#include "export/page.h"
+
+#include <gtest/gtest.h>
+#include <libdeflate.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "export/page_block.h"
+#include "export/synthetic_model.h"
+
+namespace iket::exporter {
+namespace {
+
+std::string Page(const trace::Model& model) {
+  std::string text;
+  EXPECT_TRUE(WritePage(model, [&](std::string_view block) {
+    text += block;
+    return Result<void>();
+  }));
+  return text;
+}
+
+std::string Decoded(std::string_view base64) {
+  std::string bytes;
+  uint32_t word = 0;
+  int bits = 0;
+  for (const char c : base64) {
+    const auto digit = std::string_view(
+                           "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                           "0123456789+/")
+                           .find(c);
+    if (digit == std::string_view::npos) break;
+    word = word << 6 | static_cast<uint32_t>(digit);
+    bits += 6;
+    if (bits < 8) continue;
+    bits -= 8;
+    bytes += static_cast<char>(word >> bits);
+  }
+  return bytes;
+}
+
+std::string Inflated(const std::string& bytes) {
+  std::string out(64 << 20, '\0');
+  size_t size = 0;
+  auto* const inflate = libdeflate_alloc_decompressor();
+  EXPECT_EQ(libdeflate_deflate_decompress(inflate, bytes.data(), bytes.size(), out.data(),
+                                          out.size(), &size),
+            LIBDEFLATE_SUCCESS);
+  libdeflate_free_decompressor(inflate);
+  out.resize(size);
+  return out;
+}
+
+// The data elements, by id.
+std::map<std::string, std::string> DataOf(const std::string& page) {
+  std::map<std::string, std::string> data;
+  const std::string open = "<script type=\"application/octet-stream;base64\" id=\"";
+  for (size_t at = page.find(open); at != std::string::npos; at = page.find(open, at + 1)) {
+    const size_t id = at + open.size(), id_end = page.find('"', id);
+    const size_t end = page.find("</script>", id_end);
+    data[page.substr(id, id_end - id)] =
+        Inflated(Decoded(std::string_view(page).substr(id_end + 2, end - id_end - 2)));
+  }
+  return data;
+}
+
+struct Columns {
+  explicit Columns(const std::string& block) : text(block) {}
+  uint64_t Next() {
+    uint64_t value = 0;
+    for (int shift = 0;; shift += 7) {
+      const auto byte = static_cast<uint8_t>(text.at(at++));
+      value |= uint64_t{byte & 0x7fu} << shift;
+      if (byte < 0x80) return value;
+    }
+  }
+  const std::string& text;
+  size_t at = 0;
+};
+
+// What stands in the blocks, read by a second, slower hand, is what the model has.
+TEST(Page, HasEveryWarpRangeAndMark) {
+  for (uint32_t seed = 1; seed < 20; ++seed) {
+    const trace::Model model = MakeSyntheticModel({.seed = seed});
+    const auto data = DataOf(Page(model));
+    const auto head = nlohmann::json::parse(data.at("head"));
+    EXPECT_EQ(head["mended"], 0);
+    uint64_t warps = 0, slices = 0, cycles = 0;
+    for (size_t i = 0; i < head["blocks"].size(); ++i) {
+      const std::string& block = data.at("block" + std::to_string(i));
+      Columns all(block);
+      std::vector<std::string> columns;
+      while (all.at < block.size()) {
+        const uint64_t size = all.Next();
+        columns.push_back(block.substr(all.at, size));
+        all.at += size;
+      }
+      ASSERT_EQ(columns.size(), 8u);
+      warps += head["blocks"][i][1].get<uint64_t>();
+      Columns durations(columns[3]);
+      while (durations.at < columns[3].size()) {
+        cycles += durations.Next();
+        ++slices;
+      }
+    }
+    uint64_t expected = 0;
+    for (size_t i = 0; i < model.ranges.size(); ++i) {
+      expected += model.ranges.end_cycles[i] - model.ranges.begin_cycles[i];
+    }
+    EXPECT_EQ(warps, model.warps.size());
+    EXPECT_EQ(slices, model.ranges.size() + model.marks.size());
+    EXPECT_EQ(cycles, expected);
+  }
+}
+
+TEST(Page, NamesCannotEndAnElement) {
+  trace::Model model = MakeSyntheticModel({});
+  const size_t before = DataOf(Page(model)).size();
+  for (std::string& text : model.strings) text = "</script><!--<script>\xff" + text;
+  const std::string page = Page(model);
+  EXPECT_EQ(page.find("</script><!--"), std::string::npos);
+  const auto data = DataOf(page);
+  EXPECT_EQ(data.size(), before);
+  const auto head = nlohmann::json::parse(data.at("head"));
+  EXPECT_EQ(head["command"].get<std::string>().find("</script><!--<script>\xef\xbf\xbd"), 0u);
+}
+
+TEST(Page, AsksForNoNetworkAndRunsNothingElse) {
+  const std::string page = Page(MakeSyntheticModel({}));
+  EXPECT_NE(page.find("default-src 'none'; script-src 'sha256-"), std::string::npos);
+  EXPECT_EQ(page.find("unsafe-"), std::string::npos);
+  EXPECT_EQ(page.find("innerHTML"), std::string::npos);
+  EXPECT_EQ(page.find("eval("), std::string::npos);
+}
+
+TEST(Page, TheSameModelGivesTheSameBytes) {
+  EXPECT_EQ(Page(MakeSyntheticModel({})), Page(MakeSyntheticModel({})));
+}
+
+TEST(Page, AWarpThatLivesLongerThanAColumnHoldsIsInCoarserUnits) {
+  trace::Model model = MakeSyntheticModel({.launches = 1, .faults = false});
+  model.warps.end_cycles[0] = model.warps.begin_cycles[0] + (uint64_t{5} << 33);
+  PageBlocks blocks(model);
+  blocks.Add(0);
+  EXPECT_EQ(blocks.mended(), 0u);
+  EXPECT_GT(blocks.slices(), 0u);
+}
+
+}  // namespace
+}  // namespace iket::exporter

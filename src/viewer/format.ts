@@ -1,0 +1,81 @@
+// format.ts: reads the data elements of the page (export/page.h writes them).
+
+export const POINT_KINDS = new Set([0, 7, 8, 9, 11]);
+
+export interface Declaration {
+  name: string; kind: number; type: number; payload: string; category: string;
+  file: string; line: number; colour: number;
+}
+export interface LaunchHead {
+  label: string; kernel: string; device: number; first: number; last: number; state: string;
+  expected: number; lost: number;
+}
+export interface RowHead { marks: boolean; group: string; lane: string; token: string; depth: number; }
+export interface Head {
+  version: number; command: string; host: string; pid: number; originNs: string; damage: string;
+  mended: number;
+  devices: {name: string; simulated: boolean; sms: number; clocks: number[][]}[];
+  declarations: Declaration[];
+  launches: LaunchHead[];
+  blocks: [number, number, number][];  // launch, warps, slices
+  rows: RowHead[];
+  values: {name: string; type: number; end: boolean}[];
+  edges: string[];
+  counters: {value: number; meaning: string; fault: boolean}[];
+  refused: {kernel: string; why: string}[];
+}
+
+interface Base64 { fromBase64?(text: string): Uint8Array; }
+declare class DecompressionStream { constructor(format: string); writable: WritableStream; readable: ReadableStream; }
+
+function fromBase64(text: string): Uint8Array {
+  const native = Uint8Array as unknown as Base64;
+  if (native.fromBase64) return native.fromBase64(text);
+  const raw = atob(text);
+  const bytes = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; ++i) bytes[i] = raw.charCodeAt(i);
+  return bytes;
+}
+
+// The bytes of a data element, whose text is then let go.
+export async function readElement(id: string): Promise<Uint8Array> {
+  const element = document.getElementById(id);
+  if (!element) throw new Error(`the file has no part "${id}": it is cut short; export it again`);
+  if (typeof DecompressionStream === 'undefined') {
+    throw new Error('this browser cannot unpack the data (DecompressionStream is missing): use ' +
+                    'Chromium 103, Firefox 113, Safari 16.4 or later');
+  }
+  const packed = fromBase64(element.textContent ?? '');
+  element.remove();
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+export async function readJson<T>(id: string): Promise<T> {
+  return JSON.parse(new TextDecoder().decode(await readElement(id))) as T;
+}
+
+// Varints, least significant group first. Numbers above 2^53 are rounded.
+export class Varints {
+  private at = 0;
+  constructor(private readonly bytes: Uint8Array) {}
+  get done(): boolean { return this.at >= this.bytes.length; }
+  next(): number {
+    const bytes = this.bytes;
+    let byte = bytes[this.at++];
+    if (byte < 128) return byte;
+    let value = byte & 127;
+    let scale = 128;
+    do {
+      byte = bytes[this.at++];
+      value += (byte & 127) * scale;
+      scale *= 128;
+    } while (byte >= 128);
+    return value;
+  }
+  slice(): Uint8Array {
+    const size = this.next();
+    this.at += size;
+    return this.bytes.subarray(this.at - size, this.at);
+  }
+}

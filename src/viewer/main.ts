@@ -1,0 +1,41 @@
+// main.ts: starts the page.
+import {App} from './app';
+import {Input} from './input';
+import {Overview} from './overview';
+import {Panels} from './panels';
+import {follow} from './permalink';
+import {byId, plural, short} from './text';
+import {Trace, valueText} from './trace';
+
+async function start(): Promise<void> {
+  const dark = matchMedia('(prefers-color-scheme: dark)').matches;
+  document.documentElement.dataset.theme = dark ? 'dark' : 'light';
+  const began = performance.now();
+  const trace = await Trace.read();
+  const app = new App(trace);
+  app.textOf = valueText;
+  const panels = new Panels(app);
+  new Overview(app);
+  new Input(app, panels);
+  follow(app);
+  app.frame();
+  const {head} = trace;
+  const what = short(head.command, 80);
+  document.title = `${what} - iket`;
+  byId('title').textContent = `${what}  ·  ${plural(trace.warpCount, 'warp')}  ·  ${plural(trace.sliceCount, 'slice')}`;
+  const faults = head.counters.filter((counter) => counter.fault).length + head.refused.length;
+  const notices: string[] = [];
+  if (head.devices.some((device) => device.simulated)) notices.push('Recorded on a software device: no measurement.');
+  if (head.damage) notices.push(head.damage);
+  if (faults > 0) notices.push(`${plural(faults, 'thing')} missing or doubtful: see Trace.`);
+  byId('notice').textContent = notices.join('  ');
+  byId('notice').hidden = notices.length === 0;
+  // For tests and benchmarks: what there is, and how long it took.
+  (window as unknown as {iket: unknown}).iket = {app, readyMs: performance.now() - began};
+  document.documentElement.dataset.ready = 'yes';
+}
+
+start().catch((error: unknown) => {
+  byId('notice').textContent = `This timeline cannot be shown: ${error instanceof Error ? error.message : String(error)}`;
+  document.documentElement.dataset.ready = 'failed';
+});

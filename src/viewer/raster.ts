@@ -1,0 +1,139 @@
+// raster.ts: lanes as pixels. A pixel shows the name that takes most of its time, the paler the less
+// of the pixel is taken, and never so pale that a slice is not seen. One line of a lane is computed
+// and then copied to its height; groups (lod.ts) stand for what is narrower than a pixel.
+import {GROUP, Level} from './lod';
+import {mix, pixel} from './palette';
+import {Trace} from './trace';
+
+const SHADES = 8;
+
+export interface Shades { background: number; life: number; of: Uint32Array; edge: Uint32Array; }
+
+export function makeShades(colours: number[], shown: (decl: number) => boolean, background: number, life: number): Shades {
+  const of = new Uint32Array(colours.length * SHADES);
+  const edge = new Uint32Array(colours.length);
+  colours.forEach((colour, decl) => {
+    for (let i = 0; i < SHADES; ++i) {
+      const share = shown(decl) ? 0.4 + 0.6 * i / (SHADES - 1) : 0.08;
+      of[decl * SHADES + i] = pixel(mix(life, colour, share));
+    }
+    edge[decl] = shown(decl) ? pixel(mix(colour, background, 0.55)) : pixel(life);
+  });
+  return {background: pixel(background), life: pixel(life), of, edge};
+}
+
+export class Raster {
+  constructor(private readonly trace: Trace, private readonly levels: Level[]) {}
+
+  // Draws `row` into `line`, a pixel a number, where x = (ns - t0) * perNs. Returns what it drew.
+  row(line: Uint32Array, row: number, t0: number, perNs: number, shades: Shades): number {
+    const {trace} = this;
+    const warp = trace.rowWarp[row];
+    this.life(line, warp, t0, perNs, shades);
+    const pieces = trace.clockOf(warp).pieces;
+    const unit = 2 ** trace.shift[warp];
+    let drawn = 0;
+    // A piece of the clock after the other: within one, x is a straight line of the slices' units.
+    for (let i = 0; i < pieces.length; ++i) {
+      const piece = pieces[i];
+      const from = i === 0 ? 0 : (piece.cycles - trace.start[warp]) / unit;
+      const to = i + 1 < pieces.length ? (pieces[i + 1].cycles - trace.start[warp]) / unit : Infinity;
+      if (to <= 0 || from > trace.life[warp]) continue;
+      const scale = piece.slope * unit * perNs;
+      const base = (piece.ns + (trace.start[warp] - piece.cycles) * piece.slope - t0) * perNs;
+      drawn += this.piece(line, row, base, scale, Math.max(0, from), to, shades);
+    }
+    return drawn;
+  }
+
+  life(line: Uint32Array, warp: number, t0: number, perNs: number, shades: Shades): void {
+    const x0 = Math.floor((this.trace.warpBegin[warp] - t0) * perNs);
+    const x1 = Math.ceil((this.trace.warpEnd[warp] - t0) * perNs);
+    line.fill(shades.background);
+    if (x1 >= 0 && x0 < line.length) line.fill(shades.life, Math.max(0, x0), Math.min(line.length, Math.max(x1, x0 + 1)));
+  }
+
+  private piece(line: Uint32Array, row: number, base: number, scale: number, from: number, to: number,
+                shades: Shades): number {
+    const {trace, levels} = this;
+    const {begin, end, decl} = trace;
+    const width = line.length;
+    const stop = trace.rowFirst[row + 1];
+    const left = Math.max(from, -base / scale);
+    const right = Math.min(to, (width - base) / scale);
+    let i = firstEndingAfter(end, trace.rowFirst[row], stop, left);
+    let level = 0;   // 0: slices; n: groups of 8^n
+    let size = 1;
+    let drawn = 0;
+    let px = -1, cover = 0, best = 0, most = 0;
+    const flush = () => {
+      if (px >= 0 && px < width && cover > 0) {
+        line[px] = shades.of[best * SHADES + Math.min(SHADES - 1, Math.round(cover * (SHADES - 1)))];
+      }
+    };
+    while (i < stop && begin[i] <= right) {
+      // The largest group that starts here, ends in this row, and is not wider than a pixel.
+      while (level > 0 && (i + size > stop || i % size !== 0 || (end[i + size - 1] - begin[i]) * scale > 1)) {
+        --level;
+        size /= GROUP;
+      }
+      while (level < levels.length && i % (size * GROUP) === 0 && i + size * GROUP <= stop &&
+             (end[i + size * GROUP - 1] - begin[i]) * scale <= 1) {
+        ++level;
+        size *= GROUP;
+      }
+      const group = level > 0 ? levels[level - 1] : undefined;
+      const node = i / size;
+      const what = group ? group.decl[node] : decl[i];
+      const x0 = Math.max(from, begin[i]) * scale + base;
+      const x1 = Math.min(to, end[i + size - 1]) * scale + base;
+      const first = Math.max(0, Math.floor(x0));
+      const last = Math.min(width - 1, Math.floor(x1));
+      ++drawn;
+      if (last <= first) {
+        const mark = !group && begin[i] === end[i];
+        const weight = group ? group.busy[node] * scale : mark ? 1 : Math.max(x1 - x0, 0.05);
+        if (first !== px) { flush(); px = first; cover = 0; most = 0; }
+        cover = Math.min(1, cover + weight);
+        if (weight > most) { most = weight; best = what; }
+      } else {
+        const share = Math.min(1, first + 1 - x0);
+        if (first !== px) { flush(); px = first; cover = 0; most = 0; }
+        cover = Math.min(1, cover + share);
+        if (share >= most) { most = share; best = what; }
+        flush();
+        const full = shades.of[what * SHADES + SHADES - 1];
+        line.fill(full, first + 1, last);
+        if (last - first > 3 && x0 >= 0) line[first] = shades.edge[what];
+        px = last;
+        cover = most = x1 >= width ? 1 : x1 - last;
+        best = what;
+      }
+      i += size;
+    }
+    flush();
+    return drawn;
+  }
+
+  // Which slice of a row is at `units`, or the nearest within `slack`; -1.
+  hit(row: number, units: number, slack: number): number {
+    const {begin, end, rowFirst} = this.trace;
+    const i = firstEndingAfter(end, rowFirst[row], rowFirst[row + 1], units);
+    const away = (slice: number) =>
+      slice < rowFirst[row] || slice >= rowFirst[row + 1] ? Infinity :
+        Math.max(begin[slice] - units, units - end[slice], 0);
+    const near = away(i) <= away(i - 1) ? i : i - 1;
+    return away(near) <= slack ? near : -1;
+  }
+}
+
+// The first of [first, stop) that ends at or after `units`.
+export function firstEndingAfter(end: Uint32Array, first: number, stop: number, units: number): number {
+  let low = first;
+  let high = stop;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (end[middle] < units) low = middle + 1; else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,441 @@
+"""The offline timeline page in Debian's Chromium and Firefox ESR: one test for each interaction."""
+import json
+import os
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+
+from playwright.sync_api import sync_playwright
+
+# What the page promises; test_the_list_is_tested holds this file to it.
+INTERACTIONS = """collapse reorder role_view search_by_name search_by_payload wasd_and_arrows wheel drag
+box_statistics measure next_and_previous details arrows_of_the_selection histogram statistics_panel legend
+permalink light_and_dark small_window touch keyboard_alone overview""".split()
+ROOT = os.environ["IKET_SOURCE_DIR"]
+
+
+class Firefox:
+    """Firefox without a window, over Marionette: messages are LENGTH:JSON."""
+
+    def __init__(self, program, folder):
+        profile = os.path.join(folder, "profile")
+        os.makedirs(profile, exist_ok=True)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        with open(os.path.join(profile, "user.js"), "w", encoding="utf-8") as prefs:
+            prefs.write(f'user_pref("marionette.port", {self.port});\n')
+        self.process = subprocess.Popen([program, "--headless", "--no-remote", "--marionette", "--profile", profile],
+                                        env={**os.environ, "HOME": folder}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def __enter__(self):
+        for _ in range(600):
+            try:
+                self.socket = socket.create_connection(("127.0.0.1", self.port), timeout=60)
+                break
+            except OSError:
+                time.sleep(0.1)
+        self.stream = self.socket.makefile("rb")
+        self.receive()
+        self.ask("WebDriver:NewSession", {})
+        return self
+
+    def __exit__(self, *_):
+        self.stream.close()
+        self.socket.close()
+        self.process.terminate()
+        self.process.wait(timeout=30)
+
+    def receive(self):
+        size = b""
+        while (digit := self.stream.read(1)) != b":":
+            size += digit
+        return json.loads(self.stream.read(int(size)))
+
+    def ask(self, command, words):
+        text = json.dumps([0, 1, command, words]).encode()
+        self.socket.sendall(str(len(text)).encode() + b":" + text)
+        _, _, error, value = self.receive()
+        if error:
+            raise RuntimeError(error["message"])
+        return value
+
+    def script(self, text):
+        return self.ask("WebDriver:ExecuteScript", {"script": text, "args": []})["value"]
+
+
+class Page(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.files = {}
+        for name in ("gemm_wgmma_marked", "saxpy_marked"):
+            path = cls.files[name] = os.path.join(cls.folder.name, name + ".html")
+            subprocess.run([os.environ["IKET"], "export", f"{ROOT}/tests/data/h200/{name}.iketcap", "-o", path],
+                           check=True, capture_output=True)
+        for kind in ("hostile", "4000"):
+            path = cls.files[kind] = os.path.join(cls.folder.name, kind + ".html")
+            subprocess.run([os.environ["IKET_MAKE_PAGE"], path, kind, "64"], check=True, capture_output=True)
+        cls.playwright = sync_playwright().start()
+        cls.browser = cls.playwright.chromium.launch(executable_path=os.environ["IKET_CHROMIUM"], args=["--no-sandbox"])
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.close()
+        cls.playwright.stop()
+        cls.folder.cleanup()
+
+    def open(self, name="gemm_wgmma_marked", hash="", **options):
+        options.setdefault("viewport", {"width": 1200, "height": 700})
+        context = self.browser.new_context(**options)
+        self.addCleanup(context.close)
+        self.page = page = context.new_page()
+        self.faults, self.requests = [], []
+        # Of reading pixels, which only these tests do.
+        page.on("console", lambda message: "Multiple readback" in message.text or self.faults.append(message.text))
+        page.on("pageerror", lambda error: self.faults.append(str(error)))
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.goto("file://" + self.files[name] + hash)
+        page.wait_for_selector("html[data-ready]", state="attached")
+        self.assertEqual(page.get_attribute("html", "data-ready"), "yes", page.text_content("#notice"))
+        return page
+
+    def tearDown(self):
+        if getattr(self, "page", None):
+            self.assertEqual(self.faults, [])
+            self.assertEqual([url for url in self.requests if not url.startswith(("file:", "data:"))], [])
+
+    def app(self, expression):
+        return self.page.evaluate(f"(() => {{ const app = window.iket.app; return {expression}; }})()")
+
+    def press(self, *keys):
+        for key in keys:
+            self.page.keyboard.press(key)
+        self.page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+    def window(self):
+        return self.app("[app.t0, app.t1]")
+
+    def center_of(self, name="mma"):
+        """Screen position of a wide slice of that name that is in view."""
+        return self.app(f"""(() => {{
+          const t = app.trace, box = document.getElementById('lanes').getBoundingClientRect();
+          for (const lane of app.lanes) {{
+            if (lane.row < 0 || app.yOf(lane) > app.height) continue;
+            for (let s = t.rowFirst[lane.row]; s < t.rowFirst[lane.row + 1]; ++s) {{
+              const x0 = app.xOf(t.beginNs(s) - lane.offsetNs), x1 = app.xOf(t.endNs(s) - lane.offsetNs);
+              if (t.name(s) === '{name}' && x1 - x0 > 12) return [(x0 + x1) / 2 + box.left, app.yOf(lane) + lane.height / 2 + box.top, s];
+            }} }} }})()""")
+
+    def click_slice(self, name="mma"):
+        x, y, slice_ = self.center_of(name)
+        self.page.mouse.click(x, y)
+        self.press("Shift")
+        return slice_
+
+    def test_the_list_is_tested(self):
+        here = [name[len("test_does_"):] for name in dir(self) if name.startswith("test_does_")]
+        self.assertEqual(sorted(here), sorted(INTERACTIONS))
+
+    def test_draws_every_slice_in_its_colour(self):
+        self.open()
+        for name in ("mma", "full-wait", "epilogue"):
+            x, y, _ = self.center_of(name)
+            wrong = self.app(f"""(() => {{
+              const c = document.getElementById('raster'), box = c.getBoundingClientRect();
+              const p = c.getContext('2d').getImageData({x} - box.left, {y} - box.top, 1, 1).data;
+              const colour = app.colours[app.trace.head.declarations.findIndex(d => d.name === '{name}')];
+              return [(p[0] << 16 | p[1] << 8 | p[2]) - colour];
+            }})()""")
+            self.assertEqual(wrong, [0], name)
+
+    def test_pixels_are_those_of_a_slow_reference(self):
+        """Where one slice alone covers a whole pixel, and where none does, at several zooms."""
+        self.open("4000")
+        for _ in range(5):
+            wrong = self.app("""(() => {
+              const t = app.trace, c = document.getElementById('raster'), n = c.width - app.gutter;
+              let wrong = 0, looked = 0;
+              for (const lane of app.lanes) {
+                if (lane.row < 0 || app.yOf(lane) < 30 || app.yOf(lane) + 8 > app.height) continue;
+                const p = c.getContext('2d').getImageData(app.gutter, app.yOf(lane) + 2, n, 1).data;
+                const over = new Array(n).fill(0), full = new Array(n).fill(-1);
+                for (let s = t.rowFirst[lane.row]; s < t.rowFirst[lane.row + 1]; ++s) {
+                  const x0 = app.xOf(t.beginNs(s)) - app.gutter, x1 = app.xOf(t.endNs(s)) - app.gutter;
+                  for (let x = Math.max(0, Math.floor(x0 - 0.01)); x < n && x <= x1 + 0.01; ++x) {
+                    ++over[x];
+                    if (x0 < x - 1.01 && x1 > x + 1.01) full[x] = t.decl[s];
+                  }
+                }
+                for (let x = 0; x < n; ++x) {
+                  const rgb = p[4 * x] << 16 | p[4 * x + 1] << 8 | p[4 * x + 2];
+                  const none = rgb === 0xebeef2 || rgb === 0xffffff;
+                  ++looked;
+                  if (full[x] >= 0 ? rgb !== app.colours[full[x]] : none !== (over[x] === 0) && (over[x] === 0 || none)) ++wrong;
+                }
+              }
+              return [wrong, looked];
+            })()""")
+            # Where a slice ends exactly on a pixel's edge either side may be right.
+            self.assertLess(wrong[0], wrong[1] * 0.002 + 1, wrong)
+            self.assertGreater(wrong[1], 1000)
+            self.press("w", "w", "w", "w")
+
+    def test_hostile_names_stay_text(self):
+        page = self.open("hostile")
+        self.press(".", "]", "j", ".")
+        for tab in ("statistics", "legend", "trace", "details"):
+            page.click(f"#tab-{tab}")
+        self.assertIsNone(page.evaluate("window.hurt ?? null"))
+        self.assertIsNone(page.query_selector("#hurt"))
+        self.assertEqual(page.locator("img").count(), 0)
+        self.assertIn("</script><script>window.hurt", page.text_content("#legend") + page.text_content("#trace"))
+
+    def test_firefox(self):
+        """Debian's Firefox does not speak playwright's protocol, so it is driven by its own, Marionette."""
+        with Firefox(os.environ["IKET_FIREFOX"], self.folder.name) as firefox:
+            firefox.ask("WebDriver:Navigate", {"url": "file://" + self.files["gemm_wgmma_marked"]})
+            for _ in range(300):
+                if firefox.script("return document.documentElement.dataset.ready ?? ''"):
+                    break
+                time.sleep(0.1)
+            self.assertEqual(firefox.script("return document.documentElement.dataset.ready"), "yes")
+            painted = firefox.script("""
+              const app = (window.wrappedJSObject ?? window).iket.app, c = document.getElementById('raster');
+              app.frame();
+              const wanted = app.colours[app.trace.head.declarations.findIndex(d => d.name === 'mma')];
+              const p = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+              let n = 0;
+              for (let i = 0; i < p.length; i += 4) if ((p[i] << 16 | p[i + 1] << 8 | p[i + 2]) === wanted) ++n;
+              return n""")
+            self.assertGreater(painted, 5000)
+
+    def test_does_collapse(self):
+        self.open()
+        lanes = self.app("app.lanes.length")
+        self.page.mouse.click(60, self.app("app.yOf(app.lanes[1]) + 10 + document.getElementById('lanes').getBoundingClientRect().top"))
+        self.press("Shift")
+        self.assertLess(self.app("app.lanes.length"), lanes)
+        self.assertTrue(self.app("app.lanes[1].folded"))
+
+    def test_does_reorder(self):
+        page = self.open()
+        page.select_option("#order", "time")
+        times = self.app("""app.trees.filter(l => l.warps.length)[0].children.map(c => Math.max(...c.warps.map(w => app.trace.warpEnd[w] - app.trace.warpBegin[w])))""")
+        self.assertEqual(times, sorted(times, reverse=True))
+        page.select_option("#order", "start")
+        starts = self.app("app.trees.filter(l => l.warps.length)[0].children.map(c => Math.min(...c.warps.map(w => app.trace.warpBegin[w])))")
+        self.assertEqual(starts, sorted(starts))
+
+    def test_does_role_view(self):
+        self.open()
+        self.press("r")
+        self.assertEqual(self.app("[...new Set(app.lanes.filter(l => l.row >= 0 && l.node === app.lanes[1].node).map(l => app.trace.index[l.warp]))].length"), 1)
+        first = self.app("Math.min(...app.lanes.filter(l => l.row >= 0).map(l => app.trace.warpBegin[l.warp] - l.offsetNs))")
+        self.assertLess(first, 1000)
+        self.assertEqual(self.page.get_attribute("#roles", "aria-pressed"), "true")
+
+    def search(self, text):
+        self.press("/")
+        self.page.keyboard.type(text)
+        self.page.keyboard.press("Enter")
+        self.press("Shift")
+
+    def test_does_search_by_name(self):
+        self.open()
+        self.search("epilog")
+        self.assertEqual(self.app("app.trace.name(app.selected)"), "epilogue")
+        self.assertEqual(self.page.text_content("#found"), f"{self.app('app.query.count()')} matches")
+
+    def test_does_search_by_payload(self):
+        self.open()
+        self.search("mma payload=3")
+        for _ in range(3):
+            self.assertEqual(self.app("[app.trace.name(app.selected), Number(app.trace.payload(app.selected))]"), ["mma", 3])
+            self.page.keyboard.press("Enter")
+
+    def test_does_wasd_and_arrows(self):
+        self.open()
+        whole = self.window()
+        self.press("w")
+        self.assertLess(self.window()[1] - self.window()[0], whole[1] - whole[0])
+        before = self.window()
+        self.press("d")
+        self.assertGreater(self.window()[0], before[0])
+        self.press("a", "ArrowLeft")
+        self.assertLess(self.window()[0], before[0])
+        self.press("s")
+        self.assertGreater(self.window()[1] - self.window()[0], before[1] - before[0])
+        self.press("ArrowDown")
+        self.assertGreater(self.app("app.scroll"), 0)
+
+    def test_does_wheel(self):
+        page = self.open()
+        page.mouse.move(700, 400)
+        page.mouse.wheel(0, 200)
+        self.press("Shift")
+        self.assertEqual(self.app("app.scroll"), 200)
+        page.keyboard.down("Control")
+        at = self.app("app.timeAt(700)")
+        page.mouse.wheel(0, -300)
+        page.keyboard.up("Control")
+        self.press("Shift")
+        self.assertLess(self.window()[1] - self.window()[0], 15000)
+        self.assertAlmostEqual(self.app("app.timeAt(700)"), at, delta=1)
+
+    def drag(self, x0, y0, x1, y1):
+        self.page.mouse.move(x0, y0)
+        self.page.mouse.down()
+        self.page.mouse.move((x0 + x1) / 2, (y0 + y1) / 2)
+        self.page.mouse.move(x1, y1)
+        self.page.mouse.up()
+        self.press("Shift")
+
+    def test_does_drag(self):
+        self.open()
+        self.press("w", "w")
+        before = self.window()
+        self.drag(700, 400, 600, 300)
+        self.assertGreater(self.window()[0], before[0])
+        self.assertAlmostEqual(self.app("app.scroll"), 100, delta=5)
+
+    def test_does_box_statistics(self):
+        page = self.open()
+        page.keyboard.down("Shift")
+        self.drag(400, 210, 800, 300)
+        page.keyboard.up("Shift")
+        text = page.text_content("#statistics")
+        self.assertRegex(text, r"\d+ slices in the box")
+        self.assertIn("mma", text)
+
+    def test_does_measure(self):
+        page = self.open()
+        self.press("m")
+        self.drag(400, 150, 700, 150)
+        span = self.app("[app.span.t0, app.span.t1]")
+        self.assertAlmostEqual(span[1] - span[0], 300 / self.app("app.perNs"), delta=600)
+        self.assertIn("measured", page.text_content("#announce"))
+
+    def test_does_next_and_previous(self):
+        self.open()
+        first = self.click_slice()
+        self.press("]")
+        second = self.app("app.selected")
+        self.assertGreater(second, first)
+        self.assertEqual(self.app("app.trace.name(app.selected)"), "mma")
+        self.press("[")
+        self.assertEqual(self.app("app.selected"), first)
+
+    def test_does_details(self):
+        page = self.open()
+        slice_ = self.click_slice()
+        self.assertEqual(self.app("app.selected"), slice_)
+        text = page.text_content("#details")
+        cycles = f"{self.app('app.trace.cyclesOf(app.selected)'):,}"
+        for part in ("mma", f"{cycles} cycles", "payload", "CTA (", "GemmWgmma"):
+            self.assertIn(part, text)
+
+    def test_does_arrows_of_the_selection(self):
+        page = self.open("hostile")
+        link = self.app("app.trace.links[0]")
+        self.app(f"app.select({link['to']})")
+        self.press("Shift")
+        self.assertIn("Waited for", page.text_content("#details"))
+        page.locator("#details p .link").filter(has_text="CTA").first.click()
+        self.press("Shift")
+        self.assertIn("Lets go on", page.text_content("#details"))
+
+    def test_does_histogram(self):
+        page = self.open()
+        self.click_slice()
+        titles = page.eval_on_selector_all("#histogram div", "all => all.map(bar => bar.title)")
+        total = sum(int(title.split(": ")[1].replace(",", "")) for title in titles)
+        self.assertIn(f"{total:,} instances", page.text_content("#details"))
+        self.assertEqual(page.locator("#histogram .here").count(), 1)
+
+    def test_does_statistics_panel(self):
+        page = self.open()
+        page.click("#tab-statistics")
+        report = subprocess.run([os.environ["IKET"], "report", f"{ROOT}/tests/data/h200/gemm_wgmma_marked.iketcap", "--json"],
+                                capture_output=True, text=True, check=True).stdout
+        self.assertIn('"mma"', report)
+        row = page.locator("#statistics tr").filter(has_text="mma").first.text_content()
+        self.assertIn(f"{self.app('''app.trace.decl.filter(d => app.trace.head.declarations[d].name === 'mma').length'''):,}", row)
+
+    def test_does_legend(self):
+        page = self.open()
+        page.click("#tab-legend")
+        entry = page.locator("#legend .entry").filter(has_text="mma")
+        entry.click()
+        self.press("Shift")
+        self.assertEqual(entry.get_attribute("aria-pressed"), "false")
+        self.assertTrue(self.app("app.hidden.has('mma')"))
+
+    def test_does_permalink(self):
+        page = self.open()
+        slice_ = self.click_slice()
+        self.press("f")
+        page.wait_for_timeout(400)
+        window, link = self.window(), page.evaluate("location.hash")
+        self.assertIn(f"s={slice_}", link)
+        self.open(hash=link)
+        self.assertEqual(self.app("app.selected"), slice_)
+        self.assertAlmostEqual(self.window()[0], window[0], delta=1)
+        self.assertAlmostEqual(self.window()[1], window[1], delta=1)
+
+    def test_does_light_and_dark(self):
+        page = self.open(color_scheme="dark")
+        self.assertEqual(page.get_attribute("html", "data-theme"), "dark")
+        self.press("t")
+        self.assertEqual(page.get_attribute("html", "data-theme"), "light")
+        self.assertEqual(page.evaluate("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)")
+
+    def test_does_small_window(self):
+        page = self.open(viewport={"width": 380, "height": 640})
+        self.assertFalse(page.evaluate("document.documentElement.scrollWidth > innerWidth"))
+        self.assertGreater(self.app("app.width"), 200)
+        self.assertGreater(self.app("app.height"), 120)
+
+    def test_does_touch(self):
+        self.open(has_touch=True, viewport={"width": 800, "height": 600})
+        x, y, slice_ = self.center_of("epilogue")
+        self.page.touchscreen.tap(x, y)
+        self.press("Shift")
+        self.assertEqual(self.app("app.selected"), slice_)
+        session = self.page.context.new_cdp_session(self.page)
+        before = self.window()
+        for kind, spread in (("touchStart", 20), ("touchMove", 60), ("touchMove", 120), ("touchEnd", 0)):
+            points = [{"x": 350 - spread, "y": 300, "id": 0}, {"x": 350 + spread, "y": 300, "id": 1}]
+            session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [] if kind == "touchEnd" else points})
+        self.press("Shift")
+        self.assertLess(self.window()[1] - self.window()[0], (before[1] - before[0]) / 2)
+
+    def test_does_keyboard_alone(self):
+        page = self.open()
+        self.press(".", ".")
+        first = self.app("app.selected")
+        self.press("j")
+        self.assertNotEqual(self.app("app.selected"), first)
+        self.press("Enter")
+        self.assertLess(self.window()[1] - self.window()[0], 10000)
+        self.press("?")
+        self.assertTrue(page.is_visible("#keys"))
+        self.press("Escape")
+        lanes = self.app("app.lanes.length")
+        self.press(" ")
+        self.assertLess(self.app("app.lanes.length"), lanes)
+
+    def test_does_overview(self):
+        page = self.open()
+        self.press("w", "w", "w")
+        page.click("#overview", position={"x": 1000, "y": 20})
+        self.press("Shift")
+        window = self.window()
+        low, high = self.app("app.bounds()")
+        self.assertAlmostEqual(((window[0] + window[1]) / 2 - low) / (high - low), 1000 / 1200, delta=0.02)
+
+
+if __name__ == "__main__":
+    unittest.main()
