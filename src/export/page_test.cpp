@@ -118,7 +118,7 @@ TEST(Page, HasEveryWarpRangeAndMark) {
 TEST(Page, NamesCannotEndAnElement) {
   trace::Model model = MakeSyntheticModel({});
   const size_t before = DataOf(Page(model)).size();
-  for (std::string& text : model.strings) text = "</script><!--<script>\xff" + text;
+  for (std::string& text : model.strings) text.insert(0, "</script><!--<script>\xff");
   const std::string page = Page(model);
   EXPECT_EQ(page.find("</script><!--"), std::string::npos);
   const auto data = DataOf(page);

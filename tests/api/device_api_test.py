@@ -48,13 +48,14 @@ def story(trace):
     lives = [s for s in trace.slices if s.name == "Warp Life Time"]
     life = min(lives, key=lambda s: (s.args["cta"], s.args["warp"]))
     warp = trace.path(life.track)
+    speaker = "(" + re.sub(r"^(warp \d+) \(.*", r"\1", warp[-1], flags=re.S) + ")"  # without its role
     lines = []
     for event in [*trace.slices, *trace.instants]:
         path = trace.path(event.track)
         # Its own tracks, and those of groups that it speaks for.
         if path == warp or path[:len(warp) - 1] != warp[:-1]:
             continue
-        if path[len(warp) - 1] != warp[-1] and not path[-1].endswith(f"({warp[-1]})"):
+        if path[len(warp) - 1] != warp[-1] and not path[-1].endswith(speaker):
             continue
         is_range = isinstance(event, replay.Slice)
         args = {name: value for name, value in event.args.items() if name not in ("cycles", "source")}
@@ -62,7 +63,7 @@ def story(trace):
         text = ("range " if is_range else "mark ") + event.name + values(args)
         if ends:
             text += ", at its end" + values(ends)
-        if path[-1].split(" (")[0] not in ("StackedRanges", "Marker", event.name) or path[-1].endswith(f"({warp[-1]})"):
+        if path[-1].split(" (")[0] not in ("StackedRanges", "Marker", event.name) or path[-1].endswith(speaker):
             text += f", in {path[-1]}"
         lines.append((event.begin if is_range else event.ns, text))
     return "".join(line + "\n" for _, line in sorted(lines, key=lambda line: line[0]))

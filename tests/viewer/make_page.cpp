@@ -22,13 +22,13 @@ iket::trace::Model Hostile() {
     if (text.empty()) continue;
     switch (i++ % 4) {
       case 0:
-        text = "</script><script>window.hurt = 1</script>" + text;
+        text.insert(0, "</script><script>window.hurt = 1</script>");
         break;
       case 1:
-        text = "<img src=x onerror=\"window.hurt = 2\">" + text;
+        text.insert(0, "<img src=x onerror=\"window.hurt = 2\">");
         break;
       case 2:
-        text = "\u202e\xff\xfe<b id=hurt>" + text;
+        text.insert(0, "\u202e\xff\xfe<b id=hurt>");
         break;
       default:
         text += std::string(1 << 20, 'A');
