@@ -128,17 +128,25 @@ void WriteRenderStage(const trace::Model& model, const trace::Launch& launch, ui
 constexpr std::string_view kNoMeasurement =
     "software device: times are a model's, nothing here is a measurement";
 
-void WriteInstant(const HealthLine& line, uint32_t sequence, uint64_t track, ProtoWriter& writer) {
+// An event on a track; `fields` writes what it has besides its kind.
+template <typename Fields>
+void WriteEvent(uint64_t ns, uint32_t sequence, uint64_t track, uint32_t type, ProtoWriter& writer,
+                const Fields& fields) {
   auto packet = writer.Message(Trace::kPacket);
-  writer.Varint(TracePacket::kTimestamp, line.ns);
+  writer.Varint(TracePacket::kTimestamp, ns);
   writer.Varint(TracePacket::kSequenceId, sequence);
   {
     auto event = writer.Message(TracePacket::kTrackEvent);
-    writer.Varint(TrackEvent::kType, TrackEvent::kInstant);
+    writer.Varint(TrackEvent::kType, type);
     writer.Varint(TrackEvent::kTrackUuid, track);
-    writer.Text(TrackEvent::kName, line.text);
+    fields();
   }
   writer.Varint(TracePacket::kSequenceFlags, TracePacket::kNeedsState);
+}
+
+void WriteInstant(const HealthLine& line, uint32_t sequence, uint64_t track, ProtoWriter& writer) {
+  WriteEvent(line.ns, sequence, track, TrackEvent::kInstant, writer,
+             [&] { writer.Text(TrackEvent::kName, line.text); });
 }
 
 // Why arrows of a declared dependency are missing.
@@ -293,16 +301,7 @@ void WriteRenderStages(const trace::Model& model, uint32_t sequence, ProtoWriter
 void WriteLaunches(const trace::Model& model, uint32_t sequence, const TrackTree& tracks,
                    ProtoWriter& writer) {
   const auto write = [&](uint64_t ns, uint64_t track, uint32_t type, const auto& fields) {
-    auto packet = writer.Message(Trace::kPacket);
-    writer.Varint(TracePacket::kTimestamp, ns);
-    writer.Varint(TracePacket::kSequenceId, sequence);
-    {
-      auto event = writer.Message(TracePacket::kTrackEvent);
-      writer.Varint(TrackEvent::kType, type);
-      writer.Varint(TrackEvent::kTrackUuid, track);
-      fields();
-    }
-    writer.Varint(TracePacket::kSequenceFlags, TracePacket::kNeedsState);
+    WriteEvent(ns, sequence, track, type, writer, fields);
   };
   const auto argument = [&](std::string_view name, std::string_view text) {
     auto annotation = writer.Message(TrackEvent::kDebugAnnotations);
@@ -348,16 +347,8 @@ void WriteHostMarks(const trace::Model& model, uint32_t sequence, uint64_t track
 
 void WriteCounter(const CounterPoint& point, uint32_t sequence, uint64_t track,
                   ProtoWriter& writer) {
-  auto packet = writer.Message(Trace::kPacket);
-  writer.Varint(TracePacket::kTimestamp, point.ns);
-  writer.Varint(TracePacket::kSequenceId, sequence);
-  {
-    auto event = writer.Message(TracePacket::kTrackEvent);
-    writer.Varint(TrackEvent::kType, TrackEvent::kCounter);
-    writer.Varint(TrackEvent::kTrackUuid, track);
-    writer.Double(TrackEvent::kDoubleCounterValue, point.value);
-  }
-  writer.Varint(TracePacket::kSequenceFlags, TracePacket::kNeedsState);
+  WriteEvent(point.ns, sequence, track, TrackEvent::kCounter, writer,
+             [&] { writer.Double(TrackEvent::kDoubleCounterValue, point.value); });
 }
 
 void WriteHealth(const trace::Model& model, std::span<const trace::EdgeCounts> edges,
