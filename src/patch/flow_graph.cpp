@@ -2,6 +2,7 @@
 
 #include "patch/calls.h"
 #include "patch/site.h"
+#include "sass/operands.h"
 
 namespace iket::patch {
 namespace {
@@ -52,9 +53,32 @@ bool IsUnderstood(const Instruction& instruction, size_t index, size_t count,
 
 }  // namespace
 
+void HiddenFrom::Add(const Instruction& writer) {
+  if (writer.is_unguarded()) everybody_ = true;
+  if (!knows_guards_) return;
+  guards_ |= BitOf(writer);
+  // Two bits that are neighbours: a predicate and its opposite.
+  everybody_ = everybody_ || (guards_ & (guards_ >> 1) & 0x1555) != 0;
+}
+
+void HiddenFrom::Pass(const Instruction& instruction) {
+  if (guards_ == 0) return;
+  for (uint32_t predicate = 0; predicate < sass::kPredicateTrue; ++predicate) {
+    if (sass::MayWritePredicate(instruction, predicate)) {
+      guards_ &= static_cast<uint16_t>(~(3u << (2 * predicate)));
+    }
+  }
+}
+
+bool HiddenFrom::Intersect(const HiddenFrom& other) {
+  const uint16_t before = guards_;
+  guards_ &= other.guards_;
+  return guards_ != before;
+}
+
 FlowGraph::FlowGraph(std::span<const Instruction> code, std::span<const uint64_t> entries,
                      sass::Generation generation)
-    : code_(code) {
+    : code_(code), generation_(generation) {
   const std::vector<bool> starts = BlockStarts(code_, entries, generation);
   for (uint32_t i = 0; i < code_.size(); ++i) {
     if (starts[i]) blocks_.emplace_back().first = i;

@@ -165,7 +165,7 @@ bool MayWritePredicate(const Instruction& instruction, uint32_t index) {
 
 bool WritesRegister(const Instruction& instruction, uint32_t index) {
   const OpcodeRow* const row = FindOpcode(instruction);
-  if (row == nullptr || !instruction.is_unguarded()) return false;
+  if (row == nullptr) return false;
   const std::string_view operands(row->operands);
   if (operands.starts_with('c') || !Has(operands, "d")) return false;
   // The first of those that it may write is among them, whatever its width.
@@ -182,6 +182,8 @@ namespace {
 // Registers that an operand of an instruction outside the ALU may have.
 uint32_t MostOfOperand(uint32_t base) {
   switch (base) {
+    case 0x003:  // P2R
+    case 0x004:  // R2P
     case 0x0ca:  // R2UR
     case 0x1c2:  // the same
     case 0x189:  // SHFL
@@ -200,13 +202,16 @@ uint32_t MostOfOperand(uint32_t base) {
 }  // namespace
 
 bool MayReadRegister(const Instruction& instruction, uint32_t index) {
+  constexpr uint32_t kBaseLdsm = 0x03b, kBaseStsm = 0x044;
   const uint32_t base = instruction.base_opcode();
-  if (IsUniformBase(base)) return false;
+  if (IsUniformBase(base) || HasNoRegisters(base)) return false;
   const auto names = [&](uint32_t at, uint32_t most) {
     const uint32_t first = instruction.Bits(at, 8);
     return first != kRegisterZero && first <= index && index < first + most;
   };
   if (IsLoad(instruction)) return names(24, 2);
+  if (base == kBaseLdsm) return names(24, 1);
+  if (base == kBaseStsm) return names(24, 1) || names(32, 4);
   if (IsStore(instruction)) {
     return names(24, 2) || names(32, DataRegisters(instruction)) ||
            (!instruction.is_uniform_form() && names(64, 1));

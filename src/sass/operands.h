@@ -26,7 +26,7 @@ std::optional<uint8_t> MovedUniform(const Instruction& instruction, Generation g
 std::optional<uint32_t> MovedConstant(const Instruction& instruction);
 // False if the instruction is known not to write general register `index`.
 bool MayWriteRegister(const Instruction& instruction, uint32_t index);
-// True if it writes that register whenever it runs, whole; false of what is not known.
+// True if it writes that register whenever its guard holds, whole; false of what is not known.
 bool WritesRegister(const Instruction& instruction, uint32_t index);
 // False if the instruction is known not to read general register `index`. Matrix instructions,
 // which are no arithmetic in this sense, read up to eight registers an operand.
@@ -38,7 +38,7 @@ bool MayWritePredicate(const Instruction& instruction, uint32_t index);
 bool MayReadUniform(const Instruction& instruction, uint32_t index, Generation generation);
 // False if the instruction is known not to write uniform register `index`.
 bool MayWriteUniform(const Instruction& instruction, uint32_t index, Generation generation);
-// True if it writes that register whenever it runs, whole; false of what is not known.
+// True if it always writes that register, whole; false of what is not known.
 bool WritesUniform(const Instruction& instruction, uint32_t index, Generation generation);
 // ISETP in any form, and the first predicate that it writes.
 bool IsIsetp(const Instruction& instruction);

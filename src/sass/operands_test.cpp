@@ -61,6 +61,19 @@ TEST(Readers, AnyPlaceThatHasTheRegister) {
   // UISETP.NE.U32.AND UP0, UPT, URZ, UR4, UPT: no general register.
   EXPECT_FALSE(MayReadRegister({0x000000043f00728c, 0x000fe2000bf05070}, 4));
   EXPECT_TRUE(MayReadRegister({0x0000000800077202, 0x000fe20000000f00}, 8));
+  // UTMALDG.3D [UR16], [UR24], desc[URZ] and WARPGROUP.ARRIVE: none.
+  EXPECT_FALSE(MayReadRegister({0x00003f10180075b4, 0x000fe40008011000}, 24));
+  EXPECT_FALSE(MayReadRegister({0x00000000000079c5, 0x000fe20000000000}, 0));
+  // STSM.16.M88.4 [R4], R24: an address of one register.
+  constexpr Instruction kStsm{0x0000001804007844, 0x0001e40000000200};
+  EXPECT_TRUE(MayReadRegister(kStsm, 4));
+  EXPECT_FALSE(MayReadRegister(kStsm, 5));
+  EXPECT_TRUE(MayReadRegister(kStsm, 27));
+  EXPECT_FALSE(MayReadRegister(kStsm, 28));
+  // P2R R42, PR, RZ, 0x20: predicates, by a mask.
+  EXPECT_FALSE(MayReadRegister({0x00000020ff2a7803, 0x000fe40000000000}, 36));
+  EXPECT_FALSE(MayReadRegister({0x00000020ff2a7803, 0x000fe40000000000}, 3));
+  EXPECT_TRUE(MayReadRegister({0x00000020242a7803, 0x000fe40000000000}, 36));
 }
 
 // Of every opcode that is known, whatever its operands are.
@@ -153,7 +166,7 @@ TEST(Writers, LoadsFillAsManyRegistersAsTheyAreWide) {
 TEST(Writers, WhatIsSureToWrite) {
   EXPECT_TRUE(WritesRegister(MovImmediate(3, 1, {}), 3));
   EXPECT_FALSE(WritesRegister(MovImmediate(3, 1, {}), 4));
-  EXPECT_FALSE(WritesRegister(MovImmediate(3, 1, {}).WithGuard(0), 3)) << "perhaps not";
+  EXPECT_TRUE(WritesRegister(MovImmediate(3, 1, {}).WithGuard(0), 3)) << "where P0 holds";
   EXPECT_TRUE(WritesRegister(Cs2r32(3, SpecialRegister::kClockLow, {}), 3));
   EXPECT_TRUE(WritesRegister(Ldg(Width::k64, 8, 4, 4, 0, {}), 9));
   EXPECT_FALSE(WritesRegister(Ldg(Width::k64, 8, 4, 4, 0, {}), 10));
