@@ -220,6 +220,27 @@ struct Context {
 
 inline constexpr uint32_t kNoContext = 0xffffffffu;
 
+// A moment on both clocks (CLKX): the timer of a context's GPU, %globaltimer, was read by a kernel
+// between two moments of the host's. Several of a context: in the order in which they were made.
+struct ClockExchange {
+  uint32_t context = 0;
+  uint64_t timer_ns = 0;
+  int64_t before_ns = 0;    // the host asked
+  int64_t after_ns = 0;     // the answer was there
+  int64_t realtime_ns = 0;  // REALTIME in the middle of the two
+
+  bool operator==(const ClockExchange&) const = default;
+};
+
+// Where a SM of a context's GPU sits, found out while it ran (PLAC). Key: context and sm.
+struct PlacedSm {
+  uint32_t context = 0;
+  uint32_t sm = 0;  // %smid
+  SmPlace place{};
+
+  bool operator==(const PlacedSm&) const = default;
+};
+
 struct Dim3 {
   uint32_t x = 0;
   uint32_t y = 0;

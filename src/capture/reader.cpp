@@ -67,6 +67,8 @@ class FactsDecoder {
     KeepLatest(capture_.declarations, kByEvent);
     KeepLatest(capture_.attributes, kByPosition);
     KeepLatest(capture_.edges, std::identity{});
+    KeepLatest(capture_.placed_sms,
+               [](const PlacedSm& placed) { return std::pair(placed.context, placed.sm); });
     KeepLatest(capture_.counters,
                [](const Counter& counter) -> const std::string& { return counter.name; });
     capture_.damage.strings_lost = strings_.lost();
@@ -104,6 +106,10 @@ class FactsDecoder {
         return DecodeTable(payload, strings_, capture_.edges);
       case wire::kContext:
         return DecodeTable(payload, strings_, capture_.contexts);
+      case wire::kClockExchange:
+        return DecodeTable(payload, strings_, capture_.exchanges);
+      case wire::kPlacedSm:
+        return DecodeTable(payload, strings_, capture_.placed_sms);
       case wire::kLaunch:
         return DecodeTable(payload, strings_, capture_.launches);
       case wire::kGraphNode:
@@ -136,7 +142,7 @@ bool IsKnown(const wire::ChunkHeader& header) {
       wire::kStrings,      wire::kSession,     wire::kDevice,  wire::kImage,  wire::kKernel,
       wire::kKernelFilter, wire::kDeclaration, wire::kContext, wire::kLaunch, wire::kGraphNode,
       wire::kGraphLaunch,  wire::kRing,        wire::kCounter, wire::kNote,   wire::kDone,
-      wire::kAttribute,    wire::kEdge};
+      wire::kAttribute,    wire::kEdge,        wire::kClockExchange, wire::kPlacedSm};
   const uint16_t newest_codec = header.kind == wire::kRing ? wire::kPackedRecords : wire::kZlib;
   return header.version == wire::kChunkVersion && header.codec <= newest_codec &&
          std::ranges::find(kKinds, header.kind) != kKinds.end();

@@ -62,6 +62,8 @@ struct Capture {
   std::vector<DeclaredEdge> edges;    // sorted
   std::vector<Declaration> declarations;
   std::vector<Context> contexts;
+  std::vector<ClockExchange> exchanges;  // in the order of the file
+  std::vector<PlacedSm> placed_sms;      // sorted by context and SM
   std::vector<Launch> launches;
   std::vector<GraphNode> graph_nodes;
   std::vector<GraphLaunch> graph_launches;

@@ -357,6 +357,12 @@ Sample RandomSample(std::mt19937_64& random) {
     launch = {draw.U64(), draw.U64(),  draw.I64(),  draw.U32(),
               draw.U32(), draw.Coin(), draw.Coin(), draw.Coin()};
   });
+  facts.exchanges = draw.Some<ClockExchange>(10, [&](ClockExchange& exchange, uint32_t) {
+    exchange = {draw.U32(), draw.U64(), draw.I64(), draw.I64(), draw.I64()};
+  });
+  facts.placed_sms = draw.Some<PlacedSm>(200, [&](PlacedSm& placed, uint32_t index) {
+    placed = {7, index, {draw.I32(), draw.I32()}};
+  });
   facts.counters = draw.Some<Counter>(10, [&](Counter& counter, uint32_t index) {
     counter = {std::to_string(index) + draw.String(), draw.U64()};
   });
@@ -383,6 +389,8 @@ void WriteSample(const Sample& sample, Writer& writer) {
   EXPECT_TRUE(writer.Append(std::span(facts.edges)));
   EXPECT_TRUE(writer.Append(std::span(facts.declarations)));
   EXPECT_TRUE(writer.Append(std::span(facts.contexts)));
+  EXPECT_TRUE(writer.Append(std::span(facts.exchanges)));
+  EXPECT_TRUE(writer.Append(std::span(facts.placed_sms)));
   EXPECT_TRUE(writer.Append(std::span(facts.launches)));
   EXPECT_TRUE(writer.Append(std::span(facts.graph_nodes)));
   EXPECT_TRUE(writer.Append(std::span(facts.graph_launches)));
@@ -456,6 +464,8 @@ void ExpectSame(const Sample& sample, const Reader& read) {
   EXPECT_EQ(facts.edges, sample.facts.edges);
   EXPECT_EQ(facts.declarations, sample.facts.declarations);
   EXPECT_EQ(facts.contexts, sample.facts.contexts);
+  EXPECT_EQ(facts.exchanges, sample.facts.exchanges);
+  EXPECT_EQ(facts.placed_sms, sample.facts.placed_sms);
   EXPECT_EQ(facts.launches, sample.facts.launches);
   EXPECT_EQ(facts.graph_nodes, sample.facts.graph_nodes);
   EXPECT_EQ(facts.graph_launches, sample.facts.graph_launches);

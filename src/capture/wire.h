@@ -55,6 +55,8 @@ inline constexpr uint32_t kDeclaration = Kind("DECL");
 inline constexpr uint32_t kAttribute = Kind("ATTR");
 inline constexpr uint32_t kEdge = Kind("EDGE");
 inline constexpr uint32_t kContext = Kind("CTXT");
+inline constexpr uint32_t kClockExchange = Kind("CLKX");
+inline constexpr uint32_t kPlacedSm = Kind("PLAC");
 inline constexpr uint32_t kLaunch = Kind("LNCH");
 inline constexpr uint32_t kGraphNode = Kind("GRPH");
 inline constexpr uint32_t kGraphLaunch = Kind("GLCH");
@@ -381,6 +383,32 @@ struct RowOf<GraphLaunch> {
     io.Number(launch.context);
     io.Flags(Flag{2, launch.captured}, Flag{4, launch.failed}, Flag{8, launch.left_out});
     io.Skip(4);
+  }
+};
+
+template <>
+struct RowOf<ClockExchange> {
+  static constexpr uint32_t kKind = kClockExchange;
+  static constexpr uint32_t kBytes = 40;
+  static void Describe(auto& io, auto& exchange) {
+    io.Number(exchange.context);
+    io.Skip(4);
+    io.Number(exchange.timer_ns);
+    io.Number(exchange.before_ns);
+    io.Number(exchange.after_ns);
+    io.Number(exchange.realtime_ns);
+  }
+};
+
+template <>
+struct RowOf<PlacedSm> {
+  static constexpr uint32_t kKind = kPlacedSm;
+  static constexpr uint32_t kBytes = 16;
+  static void Describe(auto& io, auto& placed) {
+    io.Number(placed.context);
+    io.Number(placed.sm);
+    io.Number(placed.place.tpc);
+    io.Number(placed.place.gpc);
   }
 };
 

@@ -323,6 +323,12 @@ Result<void> Writer::Append(std::span<const DeclaredEdge> edges) {
 Result<void> Writer::Append(std::span<const Context> contexts) {
   return state_->WriteTable(contexts);
 }
+Result<void> Writer::Append(std::span<const ClockExchange> exchanges) {
+  return state_->WriteTable(exchanges);
+}
+Result<void> Writer::Append(std::span<const PlacedSm> placed) {
+  return state_->WriteTable(placed);
+}
 Result<void> Writer::Append(std::span<const Launch> launches) {
   return state_->WriteTable(launches);
 }

@@ -46,7 +46,8 @@ template <typename T>
 concept TableRow =
     std::same_as<T, Session> || std::same_as<T, Image> || std::same_as<T, Kernel> ||
     std::same_as<T, KernelFilter> || std::same_as<T, Declaration> || std::same_as<T, Attribute> ||
-    std::same_as<T, DeclaredEdge> || std::same_as<T, Context> || std::same_as<T, Launch> ||
+    std::same_as<T, DeclaredEdge> || std::same_as<T, Context> ||
+    std::same_as<T, ClockExchange> || std::same_as<T, PlacedSm> || std::same_as<T, Launch> ||
     std::same_as<T, GraphNode> || std::same_as<T, GraphLaunch> || std::same_as<T, Counter> ||
     std::same_as<T, Note>;
 
@@ -71,6 +72,8 @@ class Writer {
   Result<void> Append(std::span<const Attribute> attributes);
   Result<void> Append(std::span<const DeclaredEdge> edges);
   Result<void> Append(std::span<const Context> contexts);
+  Result<void> Append(std::span<const ClockExchange> exchanges);
+  Result<void> Append(std::span<const PlacedSm> placed);
   Result<void> Append(std::span<const Launch> launches);
   Result<void> Append(std::span<const GraphNode> nodes);
   Result<void> Append(std::span<const GraphLaunch> launches);

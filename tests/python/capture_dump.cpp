@@ -263,6 +263,23 @@ std::string Write(const GraphLaunch& row) {
       .FIELD(left_out)
       .End();
 }
+std::string Write(const ClockExchange& row) {
+  return Object()
+      .FIELD(context)
+      .FIELD(timer_ns)
+      .FIELD(before_ns)
+      .FIELD(after_ns)
+      .FIELD(realtime_ns)
+      .End();
+}
+std::string Write(const PlacedSm& row) {
+  return Object()
+      .FIELD(context)
+      .FIELD(sm)
+      .Field("tpc", row.place.tpc)
+      .Field("gpc", row.place.gpc)
+      .End();
+}
 std::string Write(const Counter& row) { return Object().FIELD(name).FIELD(value).End(); }
 std::string Write(const Note& row) {
   return Object().FIELD(severity).FIELD(kernel).FIELD(time_ns).FIELD(text).End();
@@ -326,6 +343,8 @@ std::string Dump(const Reader& reader) {
       .Put("attributes", list(capture.attributes))
       .Put("edges", list(capture.edges))
       .Put("contexts", list(capture.contexts))
+      .Put("exchanges", list(capture.exchanges))
+      .Put("placed_sms", list(capture.placed_sms))
       .Put("launches", list(capture.launches))
       .Put("graph_nodes", list(capture.graph_nodes))
       .Put("graph_launches", list(capture.graph_launches))

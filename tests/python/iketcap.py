@@ -83,6 +83,8 @@ class Capture:
     attributes: list
     edges: list
     contexts: list
+    exchanges: list
+    placed_sms: list
     launches: list
     graph_nodes: list
     graph_launches: list
@@ -433,6 +435,19 @@ def graph_launches(raw, strings):
                      "left_out": bool(flags & 8)}
 
 
+def exchanges(raw, strings):
+    del strings
+    for context, timer, before, after, realtime in Table(raw, 16, 40).rows("<I4xQqqq"):
+        yield None, {"context": context, "timer_ns": timer, "before_ns": before, "after_ns": after,
+                     "realtime_ns": realtime}
+
+
+def placed_sms(raw, strings):
+    del strings
+    for context, sm, tpc, gpc in Table(raw, 16, 16).rows("<IIii"):
+        yield (context, sm), {"context": context, "sm": sm, "tpc": tpc, "gpc": gpc}
+
+
 def counters(raw, strings):
     for name, value in Table(raw, 16, 16).rows("<I4xQ"):
         name = strings.raw(name)
@@ -467,7 +482,7 @@ def ring_block(raw):
 
 
 FACTS = {"SESS": sessions, "DEVC": devices, "IMAG": images, "KERN": kernels, "SLCT": filters,
-         "DECL": declarations, "ATTR": attributes, "EDGE": edges, "CTXT": contexts, "LNCH": launches, "GRPH": graph_nodes, "GLCH": graph_launches,
+         "DECL": declarations, "ATTR": attributes, "EDGE": edges, "CTXT": contexts, "LNCH": launches, "GRPH": graph_nodes, "GLCH": graph_launches, "CLKX": exchanges, "PLAC": placed_sms,
          "LOSS": counters, "NOTE": notes}
 
 
@@ -510,7 +525,7 @@ def read(data):
         return [row for _, row in found[kind]]
 
     return Capture(latest("SESS"), latest("DEVC"), latest("IMAG"), latest("KERN"), latest("SLCT"),
-                   latest("DECL"), latest("ATTR"), latest("EDGE"), latest("CTXT"), every("LNCH"), every("GRPH"), every("GLCH"), latest("LOSS"),
+                   latest("DECL"), latest("ATTR"), latest("EDGE"), latest("CTXT"), every("CLKX"), latest("PLAC"), every("LNCH"), every("GRPH"), every("GLCH"), latest("LOSS"),
                    every("NOTE"), rings, damage)
 
 
