@@ -139,10 +139,11 @@ class FactsDecoder {
 
 bool IsKnown(const wire::ChunkHeader& header) {
   constexpr std::array kKinds = {
-      wire::kStrings,      wire::kSession,     wire::kDevice,  wire::kImage,  wire::kKernel,
-      wire::kKernelFilter, wire::kDeclaration, wire::kContext, wire::kLaunch, wire::kGraphNode,
-      wire::kGraphLaunch,  wire::kRing,        wire::kCounter, wire::kNote,   wire::kDone,
-      wire::kAttribute,    wire::kEdge,        wire::kClockExchange, wire::kPlacedSm};
+      wire::kStrings, wire::kSession,       wire::kDevice,      wire::kImage,
+      wire::kKernel,  wire::kKernelFilter,  wire::kDeclaration, wire::kContext,
+      wire::kLaunch,  wire::kGraphNode,     wire::kGraphLaunch, wire::kRing,
+      wire::kCounter, wire::kNote,          wire::kDone,        wire::kAttribute,
+      wire::kEdge,    wire::kClockExchange, wire::kPlacedSm};
   const uint16_t newest_codec = header.kind == wire::kRing ? wire::kPackedRecords : wire::kZlib;
   return header.version == wire::kChunkVersion && header.codec <= newest_codec &&
          std::ranges::find(kKinds, header.kind) != kKinds.end();

@@ -326,9 +326,7 @@ Result<void> Writer::Append(std::span<const Context> contexts) {
 Result<void> Writer::Append(std::span<const ClockExchange> exchanges) {
   return state_->WriteTable(exchanges);
 }
-Result<void> Writer::Append(std::span<const PlacedSm> placed) {
-  return state_->WriteTable(placed);
-}
+Result<void> Writer::Append(std::span<const PlacedSm> placed) { return state_->WriteTable(placed); }
 Result<void> Writer::Append(std::span<const Launch> launches) {
   return state_->WriteTable(launches);
 }

@@ -46,10 +46,9 @@ template <typename T>
 concept TableRow =
     std::same_as<T, Session> || std::same_as<T, Image> || std::same_as<T, Kernel> ||
     std::same_as<T, KernelFilter> || std::same_as<T, Declaration> || std::same_as<T, Attribute> ||
-    std::same_as<T, DeclaredEdge> || std::same_as<T, Context> ||
-    std::same_as<T, ClockExchange> || std::same_as<T, PlacedSm> || std::same_as<T, Launch> ||
-    std::same_as<T, GraphNode> || std::same_as<T, GraphLaunch> || std::same_as<T, Counter> ||
-    std::same_as<T, Note>;
+    std::same_as<T, DeclaredEdge> || std::same_as<T, Context> || std::same_as<T, ClockExchange> ||
+    std::same_as<T, PlacedSm> || std::same_as<T, Launch> || std::same_as<T, GraphNode> ||
+    std::same_as<T, GraphLaunch> || std::same_as<T, Counter> || std::same_as<T, Note>;
 
 class Writer {
  public:
