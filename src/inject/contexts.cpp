@@ -41,6 +41,7 @@ struct TracedContext {
   uint32_t index = 0;
   std::optional<Window> window;
   RingReading reading{};
+  ClockExchanges clocks{};
   bool drained_here = false;  // the supervisor does not have its memory
   bool ended = false;         // its rings were read here, or can be read by nobody
   bool is_primary = false;    // of its device
@@ -88,11 +89,18 @@ bool Settle(const TracedContext& context) {
   return entered && waited == CUDA_SUCCESS;
 }
 
+void NoteClocks(const TracedContext& context, const std::optional<probe::Exchange>& exchange) {
+  Guest* const guest = Guest::Existing();
+  if (guest != nullptr && exchange) guest->Append(ToCapture(context.index, *exchange));
+}
+
 // Reads the rings of a context that is not gone. `quiet`: none of its kernels runs.
 Result<void> ReadHere(TracedContext& context, bool quiet, const RingReading::Append& append) {
   return Within(context, [&] {
     const RelaxedCapture relaxed;
-    return context.reading.Read(*context.window, context.index, quiet, append);
+    auto read = context.reading.Read(*context.window, context.index, quiet, append);
+    if (quiet) NoteClocks(context, context.clocks.Make());
+    return read;
   });
 }
 
@@ -249,8 +257,10 @@ TracedContext* OpenContext(Guest& guest, unsigned long long id, CUcontext handle
     window = Window::CreateInHost(guest.layout());
     if (!window) Say("rings are in device memory: " + window.error().message);
   }
+  std::optional<ClockExchanges> clocks;
   if (auto early = TakeEarlyWindow(id, guest.layout()); early && keeps && !window) {
-    window = std::move(*early);
+    window = std::move(early->window);
+    clocks = std::move(early->clocks);
   }
   if (!window) window = Window::Create(device, guest.layout(), keeps);
   if (!window) {
@@ -264,6 +274,7 @@ TracedContext* OpenContext(Guest& guest, unsigned long long id, CUcontext handle
       return nullptr;
     }
   }
+  if (!clocks) clocks = window->is_sink() ? ClockExchanges() : ClockExchanges::Begin(device);
   static const bool kRegistered = std::atexit(AtExit) == 0;
   if (!kRegistered) Say("cannot register an exit handler; events may be lost");
   Contexts().push_back({.id = id,
@@ -271,9 +282,11 @@ TracedContext* OpenContext(Guest& guest, unsigned long long id, CUcontext handle
                         .device = device,
                         .index = guest.TakeContextNumber(),
                         .window = std::move(*window),
+                        .clocks = std::move(*clocks),
                         .is_primary = IsPrimary(handle, device)});
   try {
     Announce(guest, Contexts().back(), keeps);
+    NoteClocks(Contexts().back(), Contexts().back().clocks.first());
   } catch (...) {
     Say("out of memory; a context is not in the capture, and its events are lost");
   }

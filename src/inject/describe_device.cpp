@@ -2,11 +2,24 @@
 
 #include <cstdio>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 #include "capture/software_device.h"
 
 namespace iket::inject {
+namespace {
+
+std::string NameOf(CUdevice device) {
+  char name[256] = {};
+  return Real().DeviceGetName(name, sizeof name, device) == CUDA_SUCCESS ? name : "";
+}
+
+}  // namespace
+
+bool IsSimulated(CUdevice device) {
+  return NameOf(device).starts_with(capture::kSoftwareDeviceName);
+}
 
 capture::Device DescribeDevice(CUdevice device) {
   const RealDriver& real = Real();
@@ -16,8 +29,7 @@ capture::Device DescribeDevice(CUdevice device) {
     return static_cast<uint32_t>(value);
   };
   capture::Device row{.index = static_cast<uint32_t>(device)};
-  char name[256] = {};
-  if (real.DeviceGetName(name, sizeof name, device) == CUDA_SUCCESS) row.name = name;
+  row.name = NameOf(device);
   row.simulated = row.name.starts_with(capture::kSoftwareDeviceName);
   CUuuid uuid{};
   if (real.DeviceGetUuid(&uuid, device) == CUDA_SUCCESS) {

@@ -8,5 +8,7 @@ namespace iket::inject {
 
 // What the driver does not tell stays empty.
 capture::Device DescribeDevice(CUdevice device);
+// True of the software device.
+bool IsSimulated(CUdevice device);
 
 }  // namespace iket::inject

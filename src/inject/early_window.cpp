@@ -16,8 +16,8 @@ namespace {
 
 // By id of the context, which no other will have; nothing where it was tried in vain, or is taken.
 std::mutex g_mutex;
-std::map<unsigned long long, std::optional<Window>>& Windows() {
-  return NeverDestroyed<std::map<unsigned long long, std::optional<Window>>>();
+std::map<unsigned long long, std::optional<EarlyWindow>>& Windows() {
+  return NeverDestroyed<std::map<unsigned long long, std::optional<EarlyWindow>>>();
 }
 
 thread_local CUcontext t_mapped = nullptr;
@@ -37,7 +37,8 @@ void Map(CUcontext handle) {
   const RelaxedCapture relaxed;
   constexpr bool kKeeps = true;
   if (auto window = Window::Create(device, room->layout, kKeeps); window && !window->is_sink()) {
-    known->second = std::move(*window);
+    known->second =
+        EarlyWindow{.window = std::move(*window), .clocks = ClockExchanges::Begin(device)};
   }
 }
 
@@ -67,11 +68,12 @@ void MapEarly() noexcept {
   }
 }
 
-std::optional<Window> TakeEarlyWindow(unsigned long long context_id, const ring::Layout& layout) {
+std::optional<EarlyWindow> TakeEarlyWindow(unsigned long long context_id,
+                                           const ring::Layout& layout) {
   const std::lock_guard lock(g_mutex);
   const auto found = Windows().find(context_id);
   if (found == Windows().end() || !found->second) return std::nullopt;
-  const ring::Layout& made = found->second->layout();
+  const ring::Layout& made = found->second->window.layout();
   if (made.ring_bytes != layout.ring_bytes || made.sm_count != layout.sm_count) return std::nullopt;
   return std::exchange(found->second, std::nullopt);
 }

@@ -14,6 +14,7 @@
 
 #include <optional>
 
+#include "inject/clock_exchange.h"
 #include "inject/window.h"
 
 namespace iket::inject {
@@ -23,7 +24,12 @@ bool MapsEarly() noexcept;
 // For a context in which no patched image is. A few comparisons but for the first time in each.
 void MapEarly() noexcept;
 
-// The window that was made for a context, if it has this layout; its owner is the caller.
-std::optional<Window> TakeEarlyWindow(unsigned long long context_id, const ring::Layout& layout);
+struct EarlyWindow {
+  Window window;
+  ClockExchanges clocks;
+};
+// What was made for a context, if it has this layout; its owner is the caller.
+std::optional<EarlyWindow> TakeEarlyWindow(unsigned long long context_id,
+                                           const ring::Layout& layout);
 
 }  // namespace iket::inject

@@ -39,7 +39,8 @@ Result<void> CopyObjects(const capture::Capture& facts, capture::Writer& writer)
   if (auto done = AppendRows(facts.declarations, writer); !done) return done;
   if (auto done = AppendRows(facts.attributes, writer); !done) return done;
   if (auto done = AppendRows(facts.edges, writer); !done) return done;
-  return AppendRows(facts.contexts, writer);
+  if (auto done = AppendRows(facts.contexts, writer); !done) return done;
+  return AppendRows(facts.placed_sms, writer);
 }
 
 // Copies everything but launches and the session itself, of the rings what is in `part`.
@@ -48,6 +49,7 @@ Result<void> CopyAccount(const capture::Reader& account, capture::Writer& writer
   const capture::Capture& facts = account.capture();
   if (auto done = CopyObjects(facts, writer); !done) return done;
   if (auto done = AppendRows(facts.graph_nodes, writer); !done) return done;
+  if (auto done = AppendRows(facts.exchanges, writer); !done) return done;
   if (auto done = AppendRows(facts.counters, writer); !done) return done;
   if (auto done = AppendRows(facts.notes, writer); !done) return done;
   Result<void> result;

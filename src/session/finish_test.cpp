@@ -45,6 +45,9 @@ class FinishTest : public ::testing::Test {
     ASSERT_TRUE(writer.Append(capture::Context{.ring_bytes = 4096, .sm_count = 132}));
     ASSERT_TRUE(writer.Append(capture::Note{.text = "said by the guest"}));
     ASSERT_TRUE(writer.Append(capture::Counter{.name = "refused", .value = 2}));
+    ASSERT_TRUE(
+        writer.Append(capture::ClockExchange{.timer_ns = 5, .before_ns = 1, .after_ns = 3}));
+    ASSERT_TRUE(writer.Append(capture::PlacedSm{.sm = 131, .place = {.tpc = 7, .gpc = 1}}));
     // It drained one ring itself, of which the last record could not be read.
     const std::vector<ring::Record> records = {{1, 42, 0, 0}, {2, 42, 0, 0}};
     const std::vector<capture::RingContents> rings = {
@@ -125,6 +128,10 @@ TEST_F(FinishTest, JoinsAccountLaunchesAndRings) {
   EXPECT_THAT(facts.notes,
               ElementsAre(::testing::Field(&capture::Note::text, "said by the guest")));
   EXPECT_THAT(facts.counters, ElementsAre(capture::Counter{"refused", 2}));
+  ASSERT_EQ(facts.exchanges.size(), 1u);
+  EXPECT_EQ(facts.exchanges[0].timer_ns, 5u);
+  ASSERT_EQ(facts.placed_sms.size(), 1u);
+  EXPECT_EQ(facts.placed_sms[0].place.gpc, 1);
   ASSERT_EQ(facts.launches.size(), 3u);
   EXPECT_EQ(facts.launches[2].host_ns, 202);
 

@@ -84,6 +84,12 @@ void Drain::Warn(std::string warning) {
 }
 
 // The capture of a process, begun when there is something to write. Null if it cannot be made.
+void Drain::Append(uint32_t pid, const capture::ClockExchange& exchange) {
+  const auto found = writers_.find(pid);
+  if (found == writers_.end() || !found->second) return;
+  if (auto done = found->second->Append(exchange); !done) Warn(done.error().message);
+}
+
 capture::Writer* Drain::WriterOf(uint32_t pid) {
   std::string why_not;
   {

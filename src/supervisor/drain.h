@@ -56,6 +56,9 @@ class Drain {
   // One pass over these contexts. What cannot be read or written is said once by TakeWarnings().
   News Pass(const std::vector<session::RingMemory>& contexts);
 
+  // Appends to the capture of a process, if there is one.
+  void Append(uint32_t pid, const capture::ClockExchange& exchange);
+
   // True if since the last pass some ring's header has changed, as at a warp's begin and end: there
   // is news. (Not the other way round: a warp that runs on writes no header, and one that replays
   // another writes the same.) Reads the table of each context, half a MB, in 0.1 ms.

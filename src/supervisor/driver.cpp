@@ -3,7 +3,10 @@
 #include <dlfcn.h>
 
 #include <cstring>
+#include <string_view>
 #include <type_traits>
+
+#include "capture/software_device.h"
 
 namespace iket::supervisor {
 
@@ -43,6 +46,8 @@ Result<Driver> Driver::Open(const std::string& path) {
   find(driver.StreamSynchronize, "cuStreamSynchronize");
   find(driver.StreamDestroy, "cuStreamDestroy_v2");
   find(driver.GetErrorString, "cuGetErrorString");
+  driver.probe =
+      probe::DriverCalls::Find([library](const char* name) { return dlsym(library, name); });
   if (missing != nullptr) {
     return Fail(ErrorKind::kSystem,
                 "the NVIDIA driver is too old: it has no {}; update it to 525 or "
@@ -71,6 +76,12 @@ Result<CUdevice> Driver::FindDevice(const std::array<uint8_t, 16>& uuid) const {
   return Fail(ErrorKind::kSystem,
               "the program's GPU is not visible to iket: is CUDA_VISIBLE_DEVICES "
               "set inside the program?");
+}
+
+bool Driver::IsSimulated(CUdevice device) const {
+  char name[256] = {};
+  return DeviceGetName(name, sizeof name, device) == CUDA_SUCCESS &&
+         std::string_view(name).starts_with(capture::kSoftwareDeviceName);
 }
 
 tl::unexpected<Error> Driver::Failure(const char* call, CUresult result) const {

@@ -8,9 +8,11 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
+#include "probe/driver_calls.h"
 
 namespace iket::supervisor {
 
@@ -24,6 +26,11 @@ class Driver {
   Result<CUdevice> FindDevice(const std::array<uint8_t, 16>& uuid) const;
   // "cuMemMap: invalid argument (1)" as an error of kind kSystem.
   tl::unexpected<Error> Failure(const char* call, CUresult result) const;
+
+  bool IsSimulated(CUdevice device) const;
+
+  // What the probe calls; not in every driver.
+  std::optional<probe::DriverCalls> probe{};
 
   // clang-format off
   decltype(&::cuInit) Init = nullptr;

@@ -1,8 +1,9 @@
 #include "supervisor/ring_memory.h"
 
 #include <system_error>
-#include <vector>
 
+#include "probe/clocks.h"
+#include "probe/places.h"
 #include "session/finish.h"
 
 namespace iket::supervisor {
@@ -106,6 +107,27 @@ Result<void> RingWindow::Enter() const {
   const CUresult result = driver_->CtxSetCurrent(current_);
   if (result != CUDA_SUCCESS) return driver_->Failure("cuCtxSetCurrent", result);
   return {};
+}
+
+std::optional<capture::ClockExchange> RingWindow::ExchangeClocks() const {
+  if (is_in_host() || !driver_->probe || driver_->IsSimulated(device_)) return std::nullopt;
+  auto clocks = probe::ClockProbe::Make(*driver_->probe);
+  const auto exchange = clocks ? clocks->Ask() : std::nullopt;
+  if (!exchange) return std::nullopt;
+  return capture::ClockExchange{.context = context_,
+                                .timer_ns = exchange->timer_ns,
+                                .before_ns = exchange->before_ns,
+                                .after_ns = exchange->after_ns,
+                                .realtime_ns = exchange->realtime_ns};
+}
+
+std::vector<capture::SmPlace> RingWindow::FindPlaces() const {
+  if (is_in_host() || !driver_->probe || driver_->IsSimulated(device_)) return {};
+  std::vector<capture::SmPlace> places;
+  for (const probe::Place& place : probe::FindPlaces(*driver_->probe, layout_.sm_count)) {
+    places.push_back({.tpc = place.tpc, .gpc = place.gpc});
+  }
+  return places;
 }
 
 RingPlace RingWindow::table() const {

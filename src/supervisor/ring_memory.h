@@ -12,8 +12,10 @@
 #include <future>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "capture/writer.h"
@@ -47,6 +49,12 @@ class RingWindow {
   Result<void> Enter() const;
   // Copies bytes of it. Refers to this window.
   session::WindowCopy Copy() const;
+
+  // What only a kernel can tell (probe/clocks.h, probe/places.h). Nothing of rings in the host's
+  // memory, of the software device and where the driver cannot; places all -1 where this GPU's
+  // cannot be known. With the window entered.
+  std::optional<capture::ClockExchange> ExchangeClocks() const;
+  std::vector<capture::SmPlace> FindPlaces() const;
 
   // For copies by others: where table and rings are, and a lane to copy them with.
   RingPlace table() const;

@@ -26,6 +26,7 @@
 #include "supervisor/drain.h"
 #include "supervisor/guests.h"
 #include "supervisor/hang_watch.h"
+#include "supervisor/place_cache.h"
 #include "supervisor/program.h"
 #include "supervisor/ring_memory.h"
 
@@ -45,6 +46,7 @@ constexpr int kIdleShare = 4;
 constexpr std::chrono::milliseconds kPause{2}, kLongestPause{16};
 // After a connection could not be taken.
 constexpr std::chrono::milliseconds kBreath{50};
+constexpr std::chrono::seconds kBetweenExchanges{10};
 
 // Pids of which the folder holds a file with this suffix.
 std::vector<uint32_t> PidsOf(const std::string& folder, std::string_view suffix,
@@ -179,9 +181,24 @@ class Supervision {
     const Clock::time_point end = Clock::now();
     const auto longest =
         std::clamp<Clock::duration>(kIdleShare * (end - begin), kPause, kLongestPause);
+    ExchangeClocksIfDue(end);
     pause_ = news.records == 0 ? std::min(2 * pause_, longest) : kPause;
     next_drain_ = news.fullest > kHurry ? end : end + pause_;
     next_probe_ = end + kPause;
+  }
+
+  // While rings are followed, so that clocks that do not go evenly are known between the program's
+  // beginning and its end. It takes the GPU from the program for some 0.4 ms.
+  void ExchangeClocksIfDue(Clock::time_point now) {
+    if (now < next_exchange_) return;
+    if (next_exchange_ != Clock::time_point()) {
+      for (const RingMemory& memory : guests_.contexts()) {
+        const auto window = windows_.Find(memory);
+        const auto exchange = window ? (*window)->ExchangeClocks() : std::nullopt;
+        if (exchange) drain_->Append(memory.pid, *exchange);
+      }
+    }
+    next_exchange_ = now + kBetweenExchanges;
   }
 
   void TakeFarewells() {
@@ -311,6 +328,7 @@ class Supervision {
       auto window = windows_.Find(memory);
       auto done = window ? AppendRings(**window, live, moment, writer)
                          : Result<void>(tl::unexpected(window.error()));
+      if (done) done = AppendExchange(**window, writer);
       if (done) continue;
       Warn(NotRead(memory, done.error().message));
       auto noted = writer.Append(capture::Note{.severity = capture::Severity::kWarning,
@@ -319,6 +337,30 @@ class Supervision {
       if (!noted && result) result = noted;
     }
     return result;
+  }
+
+  static Result<void> AppendExchange(const RingWindow& window, capture::Writer& writer) {
+    const auto exchange = window.ExchangeClocks();
+    return exchange ? writer.Append(*exchange) : Result<void>();
+  }
+
+  // Where the SMs of its contexts sit. Found out once for each GPU, when the program has ended.
+  Result<void> AppendPlaces(uint32_t pid, bool live, capture::Writer& writer) {
+    for (const RingMemory& memory : guests_.ContextsOf(pid)) {
+      std::vector<capture::SmPlace> places = cache_.Load(memory.device_uuid, memory.sm_count);
+      if (places.empty() && !live) {
+        if (const auto window = windows_.Find(memory)) places = (*window)->FindPlaces();
+        if (!places.empty()) cache_.Keep(memory.device_uuid, places);
+      }
+      if (std::ranges::all_of(places, [](const auto& place) { return place.gpc < 0; })) continue;
+      std::vector<capture::PlacedSm> rows;
+      for (const capture::SmPlace& place : places) {
+        rows.push_back(
+            {.context = memory.context, .sm = static_cast<uint32_t>(rows.size()), .place = place});
+      }
+      if (auto done = writer.Append(std::span<const capture::PlacedSm>(rows)); !done) return done;
+    }
+    return {};
   }
 
   void Warn(std::string warning) { outcome_.warnings.push_back(std::move(warning)); }
@@ -332,7 +374,9 @@ class Supervision {
     if (is_begun) begun = drain_->Finish(pid, guests_.ContextsOf(pid), live);
     const bool is_read = is_begun || HasReadItself(pid);
     const auto append = [&](capture::Writer& writer) {
-      return is_read ? Result<void>() : AppendAll(pid, live, writer);
+      const Result<void> rings = is_read ? Result<void>() : AppendAll(pid, live, writer);
+      const Result<void> places = AppendPlaces(pid, live, writer);
+      return rings ? places : rings;
     };
     const auto finished =
         session::FinishCapture(options_.output_folder, pid, ending, append, std::move(begun));
@@ -394,11 +438,12 @@ class Supervision {
   Guests guests_;
   session::ControlSocket control_;
   RingWindows windows_;
+  PlaceCache cache_ = PlaceCache::OfUser();
   std::optional<Drain> drain_;         // with options_.stream, or once somebody has asked to flush
   std::set<uint32_t> flushed_;         // sessions whose rings go through it without options_.stream
   std::map<uint32_t, uint64_t> read_;  // sessions that read their rings themselves; launches then
   std::optional<HangWatch> hang_;
-  Clock::time_point next_drain_, next_probe_, next_look_;
+  Clock::time_point next_drain_, next_probe_, next_look_, next_exchange_;
   Clock::duration pause_ = kPause;
   bool breathless_ = false;  // a guest could not be taken: look at none of them for a moment
   pid_t child_ = 0;
