@@ -311,8 +311,8 @@ void WriteLaunches(const trace::Model& model, uint32_t sequence, const TrackTree
   std::vector<std::pair<uint64_t, size_t>> by_host;
   for (size_t i = 0; i < model.launches.size(); ++i) {
     const trace::Launch& launch = model.launches[i];
-    if (model.host_origin_ns && IsLaunchedByHost(launch)) {
-      const double ns = static_cast<double>(launch.host_ns) - *model.host_origin_ns;
+    if (model.host_clock && IsLaunchedByHost(launch)) {
+      const double ns = model.host_clock->FromHost(static_cast<double>(launch.host_ns));
       by_host.emplace_back(GlobalNs(model, ns), i);
     }
     if (launch.warp_count == 0) continue;

@@ -338,7 +338,7 @@ class Writer {
       json_.Member("gpu_max_ns", uncertainty.gpu_max_ns);
       json_.Member("gpu_rms_ns", uncertainty.gpu_rms_ns);
     }
-    if (uncertainty.host_late_ns) json_.Member("host_late_ns", *uncertainty.host_late_ns);
+    if (uncertainty.host_ns) json_.Member("host_ns", *uncertainty.host_ns);
     json_.Member("sentence", uncertainty.Sentence());
   }
 

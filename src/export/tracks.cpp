@@ -31,7 +31,7 @@ std::string_view KernelName(const trace::Model& model, const trace::Launch& laun
 }  // namespace
 
 bool HasHostLaunches(const trace::Model& model) {
-  return model.host_origin_ns && std::ranges::any_of(model.launches, IsLaunchedByHost);
+  return model.host_clock && std::ranges::any_of(model.launches, IsLaunchedByHost);
 }
 
 bool IsLaunchedByHost(const trace::Launch& launch) {

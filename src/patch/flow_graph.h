@@ -27,9 +27,7 @@ class HiddenFrom {
   explicit HiddenFrom(sass::Generation generation)
       : knows_guards_(generation != sass::Generation::kBlackwell) {}
 
-  bool Includes(const sass::Instruction& reader) const {
-    return (guards_ & BitOf(reader)) != 0;
-  }
+  bool Includes(const sass::Instruction& reader) const { return (guards_ & BitOf(reader)) != 0; }
   bool is_everybody() const { return everybody_; }
   // `writer` writes it wherever it runs.
   void Add(const sass::Instruction& writer);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "trace/clock_fit.h"
@@ -73,6 +75,7 @@ class Alignment {
         clock_of_ring_(input.clock_of_ring),
         gpu_of_clock_(input.gpu_of_clock),
         ghz_of_clock_(input.ghz_of_clock),
+        exchanges_of_gpu_(input.exchanges_of_gpu),
         model_(model) {
     for (const Declaration& declaration : model.declarations) {
       has_syncs_ |= declaration.kind == EventKind::kSync;
@@ -102,6 +105,7 @@ class Alignment {
       Fit(clock, members, pairs[clock], typical);
     });
     ForEachRing([&](size_t first, size_t count) { CheckEnds(spans_.subspan(first, count)); });
+    JoinGpus();
     StartAtFirstMoment();
     MoveEvents();
   }
@@ -434,6 +438,36 @@ class Alignment {
   }
 
   // Warps that lost their begin may reach back before the first begin: no time shall be negative.
+  // By way of the host's clock.
+  void JoinGpus() {
+    std::optional<HostClock> reference;
+    for (uint32_t gpu = 0; gpu < exchanges_of_gpu_.size(); ++gpu) {
+      const auto own = HostClockOf(exchanges_of_gpu_[gpu], model_.origin_ns);
+      if (!own) continue;
+      if (!reference) {
+        reference = own;
+        continue;
+      }
+      const auto moved = [&](double ns) { return reference->FromHost(own->ToHost(ns)); };
+      for (uint32_t clock = 0; clock < model_.clocks.size(); ++clock) {
+        if (gpu_of_clock_[clock] == gpu) MoveKnots(model_.clocks[clock], moved);
+      }
+    }
+  }
+
+  static void MoveKnots(SmClock& clock, const std::function<double(double)>& moved) {
+    for (size_t i = 0; i < clock.knots.size(); ++i) {
+      SmClock::Knot& knot = clock.knots[i];
+      // A piece keeps its ends; the last one has the pace that it has a second long.
+      const double cycles = i + 1 < clock.knots.size()
+                                ? static_cast<double>(clock.knots[i + 1].cycles - knot.cycles)
+                                : 1e9;
+      const double begin = moved(knot.ns), end = moved(knot.ns + cycles * knot.slope);
+      knot.ns = begin;
+      knot.slope = (end - begin) / cycles;
+    }
+  }
+
   void StartAtFirstMoment() {
     double first = 0;
     for (const WarpSpan& span : spans_) {
@@ -502,6 +536,7 @@ class Alignment {
   std::span<const uint32_t> clock_of_ring_;
   std::span<const uint32_t> gpu_of_clock_;
   std::span<const double> ghz_of_clock_;
+  const std::span<const std::vector<capture::ClockExchange>> exchanges_of_gpu_;
   Model& model_;
   bool has_syncs_ = false;  // some declaration is of kSync
   uint64_t reference_ns_ = 0;

@@ -7,11 +7,15 @@
 // how often %clock wrapped; within a warp its own records do. Where that does not add up the warp
 // was silent for longer than the clock's range: it is flagged, and its events are moved only where
 // the records leave no choice.
+//
+// Of several GPUs each has a timer: those that exchanged clocks with the host are put on the axis
+// of the first that did. Others are taken to agree with it.
 #pragma once
 
 #include <span>
 #include <vector>
 
+#include "capture/content.h"
 #include "trace/model.h"
 #include "trace/timer_widening.h"
 #include "trace/warp_scan.h"
@@ -25,6 +29,8 @@ struct AlignmentInput {
   std::span<const uint32_t> clock_of_ring;  // row of Model::clocks
   std::span<const uint32_t> gpu_of_clock;   // a number for each clock's GPU
   std::span<const double> ghz_of_clock;     // and its nominal frequency
+  // By GPU: where its timer and the host's clock met. Each has a timer of its own.
+  std::span<const std::vector<capture::ClockExchange>> exchanges_of_gpu{};
 };
 
 // Fills the spans' last fields, Model::clocks, origin_ns, the cycles of all events, and

@@ -59,7 +59,7 @@ class Decoding {
     PairRanges(model_);
     SummarizeLaunches();
     LinkFlows(model_);
-    PlaceReading();
+    JoinHost(facts_, read_host_ns_, model_);
     PlaceHostMarks(facts_, strings_, model_);
     if (progress) progress(100, 100);
     return std::move(model_);
@@ -196,12 +196,17 @@ class Decoding {
       const uint64_t since_ns = by_ns - static_cast<uint64_t>(*latest);
       return std::optional(since_ns - std::min(since_ns, kOffsetDoubtNs));
     };
+    std::vector<std::vector<capture::ClockExchange>> exchanges;
+    for (const Device& device : model_.devices) {
+      exchanges.push_back(ExchangesOf(facts_, device.index));
+    }
     AlignClocks({.spans = spans_,
                  .host_ns = host_ns_,
                  .since_launch = since_launch,
                  .clock_of_ring = clock_of_ring_,
                  .gpu_of_clock = gpu_of_clock_,
-                 .ghz_of_clock = ghz_of_clock_},
+                 .ghz_of_clock = ghz_of_clock_,
+                 .exchanges_of_gpu = exchanges},
                 model_);
   }
 
@@ -432,14 +437,6 @@ class Decoding {
       if (model_.rings.context[ring] == context && model_.rings.lost[ring] != 0) return false;
     }
     return true;
-  }
-
-  // Model::host_origin_ns and read_ns.
-  void PlaceReading() {
-    const std::optional<double> origin = HostOrigin(model_);
-    if (!origin) return;
-    if (std::ranges::none_of(model_.devices, &Device::simulated)) model_.host_origin_ns = origin;
-    if (read_host_ns_ != 0) model_.read_ns = static_cast<double>(read_host_ns_) - *origin;
   }
 
   const capture::Capture& facts_;

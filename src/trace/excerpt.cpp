@@ -39,7 +39,7 @@ class Maker {
     part_.clocks = model_.clocks;
     part_.counters = model_.counters;
     part_.origin_ns = model_.origin_ns;
-    part_.host_origin_ns = model_.host_origin_ns;
+    part_.host_clock = model_.host_clock;
     part_.read_ns = model_.read_ns;
     part_.process_id = model_.process_id;
     part_.command = model_.command;

@@ -34,6 +34,20 @@ std::string UuidText(const std::array<uint8_t, 16>& uuid) {
   return text;
 }
 
+// What was found out of a device's SMs while it ran.
+std::vector<SmPlace> PlacesOf(const capture::Capture& facts, const capture::Device& device) {
+  constexpr uint32_t kMostSms = 4096;
+  std::vector<SmPlace> places;
+  for (const capture::PlacedSm& placed : facts.placed_sms) {
+    const capture::Context* const context = facts.FindContext(placed.context);
+    if (context == nullptr || context->device != device.index) continue;
+    if (placed.sm >= std::min(device.sm_count, kMostSms)) continue;
+    if (placed.sm >= places.size()) places.resize(placed.sm + 1);
+    places[placed.sm] = {placed.place.tpc, placed.place.gpc};
+  }
+  return places;
+}
+
 std::string CommandLine(const std::vector<std::string>& arguments) {
   return fmt::format("{}", fmt::join(arguments, " "));
 }
@@ -67,6 +81,7 @@ void StateFacts(const capture::Capture& facts, StringInterner& strings, Model& m
     for (const capture::SmPlace& place : from.topology) {
       device.places.push_back({place.tpc, place.gpc});
     }
+    if (device.places.empty()) device.places = PlacesOf(facts, from);
     model.devices.push_back(std::move(device));
   }
 

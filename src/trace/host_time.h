@@ -1,10 +1,12 @@
 // host_time.h: the host's clock (CLOCK_MONOTONIC) on the trace's axis. Private to the room.
 //
-// The two are joined by the launch that began soonest after its call: too late by what that launch
-// took to begin, some microseconds.
+// The two are joined where the GPU exchanged clocks with the host (host_clock.h); else by the
+// launch that began soonest after its call: too late by what that launch took to begin, some
+// microseconds.
 #pragma once
 
-#include <optional>
+#include <cstdint>
+#include <vector>
 
 #include "capture/reader.h"
 #include "trace/model.h"
@@ -12,10 +14,14 @@
 
 namespace iket::trace {
 
-// Trace time 0 on the host's clock; nothing where no launch is known to the host.
-std::optional<double> HostOrigin(const Model& model);
+// Fills Model::host_clock and read_ns; `read_host_ns` is when the rings were read, 0 unknown.
+// Launches must be summed up.
+void JoinHost(const capture::Capture& facts, int64_t read_host_ns, Model& model);
 
-// Fills Model::host_marks. Launches must be summed up.
+// The exchanges of all contexts of a GPU.
+std::vector<capture::ClockExchange> ExchangesOf(const capture::Capture& facts, uint32_t device);
+
+// Fills Model::host_marks, once the host was joined.
 void PlaceHostMarks(const capture::Capture& facts, StringInterner& strings, Model& model);
 
 }  // namespace iket::trace

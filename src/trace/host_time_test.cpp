@@ -34,6 +34,7 @@ std::vector<double> Placed(Model model, std::initializer_list<int64_t> host_ns) 
     facts.notes.push_back({.severity = capture::Severity::kMarker, .time_ns = time, .text = "m"});
   }
   StringInterner strings(model.strings);
+  JoinHost(facts, 0, model);
   PlaceHostMarks(facts, strings, model);
   std::vector<double> placed;
   for (const HostMark& mark : model.host_marks) {
@@ -45,15 +46,18 @@ std::vector<double> Placed(Model model, std::initializer_list<int64_t> host_ns) 
 
 TEST(HostTime, IsJoinedByTheLaunchThatBeganSoonest) {
   // 5,000 and 3,000 after the call: what is more than 3,000 was spent in a queue.
-  const Model model = WithLaunches({{10'000, 5'000, 6'000}, {20'000, 13'000, 14'000}});
-  EXPECT_EQ(HostOrigin(model), 7'000);
+  Model model = WithLaunches({{10'000, 5'000, 6'000}, {20'000, 13'000, 14'000}});
+  JoinHost({}, 0, model);
+  EXPECT_EQ(model.host_clock->ToHost(0), 7'000);
+  EXPECT_EQ(model.read_ns, std::nullopt);
   EXPECT_THAT(Placed(model, {21'000, 7'000, 2'000}), ElementsAre(-5'000, 0, 14'000));
 }
 
 TEST(HostTime, IsNotKnownWithoutALaunchOfTheHostsLog) {
   Model model = WithLaunches({{0, 5, 6}, {10, 5, 6}});
   model.launches[1].warps_begun = 0;
-  EXPECT_EQ(HostOrigin(model), std::nullopt);
+  JoinHost({}, 20'000, model);
+  EXPECT_EQ(model.host_clock, std::nullopt);
   EXPECT_THAT(Placed(model, {3}), ElementsAre(-1e9));
   EXPECT_THAT(Placed(Model(), {}), ElementsAre());
 }
@@ -64,6 +68,35 @@ TEST(HostTime, OfASoftwareDeviceKeepsTheOrderAmongLaunches) {
       WithLaunches({{1'000'000, 0, 100}, {2'000'000, 100, 200}, {3'000'000, 200, 300}}, true);
   EXPECT_THAT(Placed(model, {10, 1'000'030, 1'500'000, 2'000'000, 2'999'999, 9'000'000}),
               ElementsAre(0, 30, 100, 100, 200, 300));
+}
+
+// As late at most as the last end is before the reading; a reading before it is at it.
+TEST(HostTime, JoinedByLaunchesIsKnownToTheReading) {
+  Model model = WithLaunches({{10'000, 5'000, 6'000}, {20'000, 13'000, 14'000}});
+  for (Launch& launch : model.launches) launch.warp_count = launch.warps_ended = 4;
+  model.launches.push_back({.warp_count = 4, .warps_ended = 3, .last_ns = 50'000});
+  JoinHost({}, 1'321'000, model);
+  EXPECT_EQ(model.read_ns, 1'314'000);
+  EXPECT_EQ(model.host_clock->knots.front().error_ns, 1'300'000);
+  JoinHost({}, 8'000, model);
+  EXPECT_EQ(model.host_clock->knots.front().error_ns, 0);
+}
+
+TEST(HostTime, IsThatOfExchangesWhereTheyAre) {
+  Model model = WithLaunches({{10'000, 5'000, 6'000}});
+  model.devices.front().index = 2;
+  model.origin_ns = 1'000'000;
+  capture::Capture facts;
+  facts.contexts = {{.index = 0, .device = 2}, {.index = 1, .device = 9}};
+  facts.exchanges = {{.context = 1, .timer_ns = 1, .before_ns = 1, .after_ns = 3},
+                     {.context = 0, .timer_ns = 1'005'000, .before_ns = 8'000, .after_ns = 9'000}};
+  JoinHost(facts, 20'000, model);
+  EXPECT_EQ(model.host_clock->ToHost(5'000), 8'500);
+  EXPECT_EQ(model.read_ns, 16'500);
+  model.devices.front().simulated = true;
+  model.host_clock.reset();
+  JoinHost(facts, 20'000, model);
+  EXPECT_EQ(model.host_clock, std::nullopt) << "a model's time";
 }
 
 }  // namespace

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "trace/counters.h"
+#include "trace/host_clock.h"
 #include "trace/sm_clock.h"
 
 namespace iket::trace {
@@ -330,11 +331,11 @@ struct Model {
   std::vector<SmClock> clocks;  // see Device::first_clock
   Counters counters;
   uint64_t origin_ns = 0;  // %globaltimer at trace time 0
-  // Trace time 0 on the host's clock, CLOCK_MONOTONIC: joined to the GPU's by the launch that began
-  // soonest after its call, so late by that launch's microseconds (uncertainty.h). Nothing where no
-  // launch is known to the host, and on a software device, whose time is a model's.
-  std::optional<double> host_origin_ns;
-  // When the rings were read, the last time, on the trace's own axis, by the same joint.
+  // The trace's axis beside the host's clock: of the first GPU that exchanged clocks, on whose axis
+  // the others are, or joined by launches (uncertainty.h says how well). Nothing where no launch is
+  // known to the host either, and on a software device, whose time is a model's.
+  std::optional<HostClock> host_clock;
+  // When the rings were read, the last time, on the trace's own axis.
   std::optional<double> read_ns;
   std::vector<HostMark> host_marks;  // by host_ns
   uint32_t process_id = 0;

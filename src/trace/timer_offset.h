@@ -2,6 +2,7 @@
 //
 // No end was read before it was, and no warp began before its kernel's first launch, nor the newest
 // before the last launch of all: the timer is ahead by at least so much, and by at most so much.
+// Where the two were exchanged (capture::ClockExchange) that is what counts, within those bounds.
 // Where rings were read often while they were in use the least is nearly right, since some end was
 // read soon. Else it is taken to be ahead as the host's own time of day is, which drivers set it
 // by, as far as the bounds allow that; where that is not recorded, by as much as the last launch

@@ -45,14 +45,11 @@ Uncertainty UncertaintyOf(const Model& model) {
   if (slowest_ghz == 0) uncertainty.timer_step_ns = kTimerStepNs;
   if (slowest_ghz > 0) uncertainty.cycle_ns = 1 / slowest_ghz;
 
-  if (!model.read_ns || std::ranges::any_of(model.devices, &Device::simulated)) return uncertainty;
-  // What had ended when the rings were read. A launch of which some warp still ran had not.
-  std::optional<double> last_end;
-  for (const Launch& launch : model.launches) {
-    if (launch.warps_ended == 0 || launch.warps_ended != launch.warp_count) continue;
-    last_end = std::max(last_end.value_or(launch.last_ns), launch.last_ns);
-  }
-  if (last_end) uncertainty.host_late_ns = std::max(0.0, *model.read_ns - *last_end);
+  if (!model.host_clock) return uncertainty;
+  double last_ns = 0;
+  for (const Launch& launch : model.launches) last_ns = std::max(last_ns, launch.last_ns);
+  const double error = std::max(model.host_clock->ErrorNs(0), model.host_clock->ErrorNs(last_ns));
+  if (std::isfinite(error)) uncertainty.host_ns = error;
   return uncertainty;
 }
 
@@ -61,7 +58,7 @@ std::string Uncertainty::Sentence() const {
                                    : fmt::format("a cycle ({}) within an SM, {} (rms {}) among SMs",
                                                  RoundedUp(cycle_ns), RoundedUp(gpu_max_ns),
                                                  RoundedUp(gpu_rms_ns));
-  if (host_late_ns) text += fmt::format(", {} to the host's clock", RoundedUp(*host_late_ns));
+  if (host_ns) text += fmt::format(", {} to the host's clock", RoundedUp(*host_ns));
   return text;
 }
 

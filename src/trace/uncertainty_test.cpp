@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace iket::trace {
 namespace {
 
@@ -25,26 +27,25 @@ TEST(Uncertainty, IsThatOfTheWorstSm) {
   EXPECT_EQ(it.gpu_max_ns, 33);
   EXPECT_EQ(it.gpu_rms_ns, 11);
   EXPECT_EQ(it.timer_step_ns, std::nullopt);
-  EXPECT_EQ(it.host_late_ns, std::nullopt);
+  EXPECT_EQ(it.host_ns, std::nullopt);
   EXPECT_EQ(it.Sentence(), "a cycle (0.8 ns) within an SM, 33 ns (rms 11 ns) among SMs");
 }
 
-TEST(Uncertainty, OfTheHostsClockIsFromTheLastEndToTheReading) {
+TEST(Uncertainty, OfTheHostsClockIsTheWorstFromBeginningToEnd) {
   Model model;
   model.clocks = {Clock(1.98, 12.1, 5)};
-  model.devices.emplace_back();
-  model.launches = {Ended(5000), Ended(9000), Ended(50'000, 4, 3)};
-  model.read_ns = 1'309'000;
-  EXPECT_EQ(UncertaintyOf(model).host_late_ns, 1'300'000);
+  model.launches = {Ended(5000), Ended(2e9)};
+  model.host_clock = {{.knots = {{.ns = -1e6, .host_ns = 1e12, .error_ns = 1100},
+                                 {.ns = 3e9, .host_ns = 1e12 + 3.001e9, .error_ns = 1300}}}};
+  EXPECT_EQ(UncertaintyOf(model).host_ns, 1300);
   EXPECT_EQ(UncertaintyOf(model).Sentence(),
-            "a cycle (0.51 ns) within an SM, 13 ns (rms 5 ns) among SMs, 1.3 ms to the host's "
+            "a cycle (0.51 ns) within an SM, 13 ns (rms 5 ns) among SMs, 1.3 us to the host's "
             "clock");
-  // A reading that seems to be before the end is at it: launches are no later than they are.
-  model.read_ns = 8000;
-  EXPECT_EQ(UncertaintyOf(model).host_late_ns, 0);
-  // A model's time has nothing to do with the host's.
-  model.devices.front().simulated = true;
-  EXPECT_EQ(UncertaintyOf(model).host_late_ns, std::nullopt);
+  // Exchanged once, at the beginning: two seconds at 100 ppm.
+  model.host_clock->knots.pop_back();
+  EXPECT_NEAR(*UncertaintyOf(model).host_ns, 1100 + 2.001e5, 1);
+  model.host_clock->knots.front().error_ns = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(UncertaintyOf(model).host_ns, std::nullopt);
 }
 
 TEST(Uncertainty, WithoutPairsOfClocksTheTimersStep) {
