@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <set>
@@ -18,6 +20,7 @@
 #include "export/formats.h"
 #include "export/json_writer.h"
 #include "export/output_file.h"
+#include "trace/merge.h"
 
 namespace iket::cli {
 namespace {
@@ -250,40 +253,64 @@ Result<void> CheckSplit(const Options& options, const std::string& format) {
   return {};
 }
 
-Result<int> Export(const Options& options) {
-  if (!options.output.empty() && options.captures.size() > 1) {
-    return Fail(ErrorKind::kUsage,
-                "export: -o names one file, and there are {} captures; leave it out to have each "
-                "written beside its capture",
-                options.captures.size());
+// Writes what one capture, or several that were put together, has for `path`.
+Result<std::vector<Line>> ExportLoaded(const Options& options, const ExcerptChoice& choice,
+                                       const std::string& format, const std::string& name,
+                                       Loaded& loaded, const std::string& path) {
+  auto written = ExportModel(options, choice, format, loaded, path);
+  if (!written) return written;
+  for (Line& line : *written) {
+    line.capture = name;
+    line.simulated = Simulated(loaded);
   }
-  const auto format = ChooseFormat(options);
-  if (!format) return tl::unexpected(format.error());
-  const auto choice = ExcerptChoice::Make(options.excerpt);
-  if (!choice) return tl::unexpected(choice.error());
-  if (choice->asks() && *format == kDagFormat) {
-    return Fail(ErrorKind::kUsage,
-                "export: {} has what is declared, of which nothing can be left out", *format);
-  }
-  if (auto usable = CheckSplit(options, *format); !usable) return tl::unexpected(usable.error());
-  const bool to_standard_output = IsStandardOutput(options.output);
-  if (to_standard_output) {
-    if (auto usable = CheckStandardOutput(options); !usable) return tl::unexpected(usable.error());
-  }
+  return written;
+}
+
+Result<void> CheckOutput(const std::string& capture, const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::equivalent(capture, path, ignored)) return {};
+  return Fail(ErrorKind::kUsage, "export: -o {} is the capture itself; choose another name", path);
+}
+
+// All captures in one file, on one axis.
+Result<int> ExportTogether(const Options& options, const ExcerptChoice& choice,
+                           const std::string& format, std::vector<Line>& lines) {
   int code = kExitDone;
-  std::vector<Line> lines;
+  std::vector<trace::Named> captures;
+  for (const std::string& capture : options.captures) {
+    if (auto usable = CheckOutput(capture, options.output); !usable) {
+      return tl::unexpected(usable.error());
+    }
+    auto loaded = Load(capture);
+    if (!loaded) return tl::unexpected(loaded.error());
+    code = std::max(code, ReadCode(*loaded));
+    if (loaded->model.warps.size() == 0) continue;  // ReadCode has said so
+    captures.push_back({.name = capture, .model = std::move(loaded->model)});
+  }
+  if (captures.empty()) return code;
+  auto merged = trace::Merge(std::move(captures));
+  if (!merged) return tl::unexpected(merged.error());
+  const std::string name = fmt::format("{}", fmt::join(options.captures, " "));
+  Loaded together{.path = name, .reader = {}, .model = std::move(*merged)};
+  if (auto added = AddDags(options, together); !added) return tl::unexpected(added.error());
+  auto written = ExportLoaded(options, choice, format, name, together, options.output);
+  if (!written) return tl::unexpected(written.error());
+  lines = std::move(*written);
+  return code;
+}
+
+// Each in a file of its own.
+Result<int> ExportEach(const Options& options, const ExcerptChoice& choice,
+                       const std::string& format, std::vector<Line>& lines) {
+  int code = kExitDone;
   for (const std::string& capture : options.captures) {
     // Beside a capture that comes from there no file belongs.
     if (options.output.empty() && (capture.starts_with("/dev/") || capture.starts_with("/proc/"))) {
       return Fail(ErrorKind::kUsage, "export: say with -o where to write what comes from {}",
                   capture);
     }
-    const std::string path = options.output.empty() ? ExportPath(capture, *format) : options.output;
-    std::error_code ignored;
-    if (std::filesystem::equivalent(capture, path, ignored)) {
-      return Fail(ErrorKind::kUsage, "export: -o {} is the capture itself; choose another name",
-                  path);
-    }
+    const std::string path = options.output.empty() ? ExportPath(capture, format) : options.output;
+    if (auto usable = CheckOutput(capture, path); !usable) return tl::unexpected(usable.error());
     // One bad file must not hide the others.
     const auto failed = [&code](const Error& error) {
       PrintError(error.message);
@@ -297,19 +324,37 @@ Result<int> Export(const Options& options) {
     code = std::max(code, ReadCode(*loaded));
     if (loaded->model.warps.size() == 0) continue;  // ReadCode has said so
     if (auto added = AddDags(options, *loaded); !added) return tl::unexpected(added.error());
-    auto written = ExportModel(options, *choice, *format, *loaded, path);
+    auto written = ExportLoaded(options, choice, format, capture, *loaded, path);
     if (!written) {
       failed(written.error());
       continue;
     }
-    for (Line& line : *written) {
-      line.capture = capture;
-      line.simulated = Simulated(*loaded);
-      lines.push_back(std::move(line));
-    }
+    std::ranges::move(*written, std::back_inserter(lines));
   }
-  if (!to_standard_output) PrintLines(lines, options.json);
   return code;
+}
+
+Result<int> Export(const Options& options) {
+  const auto format = ChooseFormat(options);
+  if (!format) return tl::unexpected(format.error());
+  const auto choice = ExcerptChoice::Make(options.excerpt);
+  if (!choice) return tl::unexpected(choice.error());
+  if (choice->asks() && *format == kDagFormat) {
+    return Fail(ErrorKind::kUsage,
+                "export: {} has what is declared, of which nothing can be left out", *format);
+  }
+  if (auto usable = CheckSplit(options, *format); !usable) return tl::unexpected(usable.error());
+  const bool to_standard_output = IsStandardOutput(options.output);
+  if (to_standard_output) {
+    if (auto usable = CheckStandardOutput(options); !usable) return tl::unexpected(usable.error());
+  }
+  std::vector<Line> lines;
+  const bool together = !options.output.empty() && options.captures.size() > 1;
+  const auto code = together ? ExportTogether(options, *choice, *format, lines)
+                             : ExportEach(options, *choice, *format, lines);
+  if (!code) return tl::unexpected(code.error());
+  if (!to_standard_output) PrintLines(lines, options.json);
+  return *code;
 }
 
 }  // namespace
@@ -338,7 +383,7 @@ void AddExport(CLI::App& app, Run& run) {
       app.add_subcommand("export", "Write captures, or parts of them, in a format of another tool");
   sub->add_option("captures", options->captures,
                   "Captures (.iketcap), or runs of run-iket (iket.data.json, with iket.data.bin "
-                  "beside it)")
+                  "beside it). Several of one run, with -o: together, on one axis of time")
       ->required()
       ->type_name("CAPTURE");
   sub->add_option("--format", options->format,

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -450,21 +449,8 @@ class Alignment {
       }
       const auto moved = [&](double ns) { return reference->FromHost(own->ToHost(ns)); };
       for (uint32_t clock = 0; clock < model_.clocks.size(); ++clock) {
-        if (gpu_of_clock_[clock] == gpu) MoveKnots(model_.clocks[clock], moved);
+        if (gpu_of_clock_[clock] == gpu) model_.clocks[clock].Move(moved);
       }
-    }
-  }
-
-  static void MoveKnots(SmClock& clock, const std::function<double(double)>& moved) {
-    for (size_t i = 0; i < clock.knots.size(); ++i) {
-      SmClock::Knot& knot = clock.knots[i];
-      // A piece keeps its ends; the last one has the pace that it has a second long.
-      const double cycles = i + 1 < clock.knots.size()
-                                ? static_cast<double>(clock.knots[i + 1].cycles - knot.cycles)
-                                : 1e9;
-      const double begin = moved(knot.ns), end = moved(knot.ns + cycles * knot.slope);
-      knot.ns = begin;
-      knot.slope = (end - begin) / cycles;
     }
   }
 

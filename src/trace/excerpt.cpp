@@ -264,6 +264,11 @@ class Maker {
 
 }  // namespace
 
+Model Rearranged(const Model& model) {
+  const ExcerptOf all;
+  return Maker(model, all).Make();
+}
+
 Model Excerpt(const Model& model, const ExcerptOf& of, const std::string& words) {
   Model part = Maker(model, of).Make();
   part.strings.push_back(fmt::format(

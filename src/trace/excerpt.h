@@ -33,6 +33,9 @@ struct ExcerptOf {
   std::optional<std::pair<double, double>> window{};  // trace time, the end not included
 };
 
+// All of it, with warps and what is theirs in the order of launches.
+Model Rearranged(const Model& model);
+
 // Warps, launches and events that are not asked for are not in it. `words` says what was asked for;
 // it and how much is left become Model::filter.
 Model Excerpt(const Model& model, const ExcerptOf& of, const std::string& words);

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "trace/decode.h"
+#include "trace/synthetic.h"
+
 namespace iket::trace {
 namespace {
 
@@ -97,6 +100,59 @@ TEST(HostTime, IsThatOfExchangesWhereTheyAre) {
   model.host_clock.reset();
   JoinHost(facts, 20'000, model);
   EXPECT_EQ(model.host_clock, std::nullopt) << "a model's time";
+}
+
+// Each GPU has a timer: here the second one's is a day ahead and gains 20 us a second.
+TEST(HostTime, PutsSeveralGpusOnOneAxis) {
+  constexpr uint64_t kDayNs = 86'400'000'000'000;
+  constexpr double kGain = 1 + 2e-5;
+  const auto recorded = [](SyntheticGpu& gpu) {
+    const uint32_t kernel = gpu.AddKernel("k");
+    for (int i = 0; i < 3; ++i) {
+      const uint32_t grid = gpu.Launch(kernel, {1, 1, 1}, {32, 1, 1});
+      const auto warp = gpu.Begin(grid, 0, 0, 0, 0);
+      gpu.Pass(5'000);
+      gpu.Exit(warp);
+      gpu.Pass(200e6);
+    }
+    return gpu.Read();
+  };
+  SyntheticGpu first, second({.timer_origin_ns = SyntheticShape().timer_origin_ns + kDayNs});
+  capture::RingBlock here = recorded(first), there = recorded(second);
+  there.moment.context = 1;
+  capture::Capture facts = first.facts();
+  facts.devices.push_back(facts.devices.front());
+  facts.devices.back().index = 1;
+  facts.contexts.push_back(facts.contexts.front());
+  facts.contexts.back().index = facts.contexts.back().device = 1;
+  const uint64_t origin = SyntheticShape().timer_origin_ns;
+  for (const int64_t host_ns : {0, 1'000'000'000}) {
+    facts.exchanges.push_back({.context = 0,
+                               .timer_ns = origin + static_cast<uint64_t>(host_ns),
+                               .before_ns = host_ns,
+                               .after_ns = host_ns + 2});
+    const auto gained = static_cast<uint64_t>(static_cast<double>(host_ns) * kGain);
+    facts.exchanges.push_back({.context = 1,
+                               .timer_ns = origin + kDayNs + gained,
+                               .before_ns = host_ns,
+                               .after_ns = host_ns + 2});
+  }
+  Decoder decoder(facts);
+  decoder.Add(here);
+  decoder.Add(there);
+  const Model model = decoder.Finish().value();
+  std::vector<double> of_first, of_second;
+  for (const Launch& launch : model.launches) {
+    (launch.device == 0 ? of_first : of_second).push_back(launch.first_ns);
+  }
+  ASSERT_EQ(of_first.size(), 3u);
+  ASSERT_EQ(of_second.size(), 3u);
+  for (int i = 0; i < 3; ++i) {
+    // What its timer gained was no time.
+    const double ns = of_first[i] + static_cast<double>(model.origin_ns - origin);
+    EXPECT_NEAR(of_second[i] - of_first[i], ns / kGain - ns, 40) << i;
+    EXPECT_NEAR(model.host_clock->ToHost(of_first[i]), ns, 40) << i;
+  }
 }
 
 }  // namespace

@@ -4,6 +4,18 @@
 
 namespace iket::trace {
 
+void SmClock::Move(const std::function<double(double)>& moved) {
+  for (size_t i = 0; i < knots.size(); ++i) {
+    Knot& knot = knots[i];
+    // A piece keeps its ends; the last one gets the pace of its next half a second.
+    const double cycles =
+        i + 1 < knots.size() ? static_cast<double>(knots[i + 1].cycles - knot.cycles) : 1e9;
+    const double begin = moved(knot.ns), end = moved(knot.ns + cycles * knot.slope);
+    knot.ns = begin;
+    if (cycles > 0) knot.slope = (end - begin) / cycles;
+  }
+}
+
 double SmClock::GHz() const {
   if (knots.empty() || knots.front().slope <= 0) return 0;
   const Knot& first = knots.front();

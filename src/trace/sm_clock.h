@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,9 @@ struct SmClock {
     const Knot& knot = knots.size() == 1 ? knots.front() : KnotOf(cycles);
     return knot.ns + static_cast<double>(static_cast<int64_t>(cycles - knot.cycles)) * knot.slope;
   }
+  // Puts it on another axis, by what that makes of a time on this one; `moved` never falls.
+  void Move(const std::function<double(double)>& moved);
+
   // Mean frequency in GHz (cycles a ns) from first knot to last; 0 if not known.
   double GHz() const;
   // The least and the most that it had for at least `least_ns` at a time; the mean twice where it
