@@ -35,10 +35,11 @@ void Map(CUcontext handle) {
   const auto room = ChooseRingRoom();
   if (!room || room->in_flight || room->layout.window_bytes() > room->memory_bytes) return;
   const RelaxedCapture relaxed;
+  // Before the rings: whatever it takes, the GPU is done with when those are cleared.
+  ClockExchanges clocks = ClockExchanges::Begin(device);
   constexpr bool kKeeps = true;
   if (auto window = Window::Create(device, room->layout, kKeeps); window && !window->is_sink()) {
-    known->second =
-        EarlyWindow{.window = std::move(*window), .clocks = ClockExchanges::Begin(device)};
+    known->second = EarlyWindow{.window = std::move(*window), .clocks = std::move(clocks)};
   }
 }
 
