@@ -154,6 +154,8 @@ TEST(PageCheck, Policies) {
   EXPECT_THAT(with("default-src 'none'; connect-src https://a.example"),
               weak("connect-src admits https://a.example"));
   EXPECT_THAT(with("default-src 'none'; script-src data:"), weak("script-src admits data:"));
+  EXPECT_THAT(with("default-src 'none'; a\r\nb 'none'"), weak("it has a directive that is none"));
+  EXPECT_THAT(with("default-src 'none'; script-src 'sha256-\r\n'"), weak("script-src admits "));
   EXPECT_THAT(with("img-src data:"), weak("it does not begin by forbidding all"));
   // Strict, but not the one that the page was written with.
   EXPECT_THAT(with("default-src 'none'"), ElementsAre(Says("shell", "not as it was written")));

@@ -20,9 +20,17 @@ std::string_view TakeUpTo(char delimiter, std::string_view& text) {
 }
 
 bool IsHash(std::string_view source) {
-  constexpr size_t kBase64Of256Bits = 44;
-  return source.starts_with("'sha256-") && source.ends_with("'") &&
-         source.size() == std::string_view("'sha256-'").size() + kBase64Of256Bits;
+  constexpr std::string_view kBegin = "'sha256-";
+  constexpr size_t kBytes = 32;
+  if (!source.starts_with(kBegin) || !source.ends_with('\'')) return false;
+  source.remove_prefix(kBegin.size());
+  source.remove_suffix(1);
+  const auto hash = DecodeBase64(source);
+  return hash && hash->size() == kBytes;
+}
+
+bool IsName(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
 }
 
 }  // namespace
@@ -67,6 +75,7 @@ std::optional<std::string> WhatPolicyAdmits(std::string_view policy) {
     std::string_view directive = TakeUpTo(';', policy);
     while (directive.starts_with(' ')) directive.remove_prefix(1);
     const std::string_view name = TakeUpTo(' ', directive);
+    if (!IsName(name)) return "it has a directive that is none";
     if (name == "default-src" && directive == "'none'") closed = true;
     while (!directive.empty()) {
       const std::string_view source = TakeUpTo(' ', directive);

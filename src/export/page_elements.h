@@ -43,7 +43,8 @@ PageElements TakeApart(std::string_view untrusted);
 
 // The policy that a page begins with; nothing if it is none of ours.
 std::optional<std::string_view> PagePolicy(std::string_view untrusted);
-// What a policy lets a page do that ours never may, in words; nothing if nothing.
+// What a policy lets a page do that ours never may, in words; nothing if nothing: it is then of
+// letters, quotes and base64 alone.
 std::optional<std::string> WhatPolicyAdmits(std::string_view policy);
 
 // The bytes of an element, or what is damaged and where in the page. Cost: the memory of what comes
