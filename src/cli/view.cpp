@@ -134,7 +134,7 @@ Result<void> Invite(const serve::Server& server, const Options& options) {
   const auto browser = options.no_browser ? std::nullopt : BrowserCommand(server.Entry());
   if (browser) {
     if (auto started = Start(*browser); !started) return started;
-    Print(fmt::format("{} is in the browser, at {}\n", file, address));
+    Print(fmt::format("{} is at {}, and the browser was asked to show it.\n", file, address));
   } else {
     Print(fmt::format("{} is at {}\n", file, address));
     Print(
@@ -194,11 +194,9 @@ void AddView(CLI::App& app, Run& run) {
       ->type_name("PORT");
   sub->add_flag("--no-browser", options->no_browser, "Say the address only");
   sub->footer(
-      "Other users of this machine, and pages of other sites, get nothing: the address has a "
-      "secret "
-      "in it.\nWithout a display, as in a remote shell, no browser is started: the ssh line says "
-      "how "
-      "to use your own.\nNothing is written beside FILE, and nothing is left behind.");
+      "Other users of this machine, and pages of other sites, get nothing: the address has a\n"
+      "secret in it. Without a display, as in a remote shell, no browser is started: the ssh line\n"
+      "says how to use your own. Nothing is written beside FILE, and nothing is left behind.");
   sub->callback([options, &run] { run = [options] { return View(*options); }; });
 }
 

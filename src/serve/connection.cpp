@@ -36,7 +36,8 @@ void Connection::Advance(Clock::time_point now, const Respond& respond) {
 }
 
 void Connection::Expire(Clock::time_point now) {
-  if (state_ != State::kRequest) {
+  // Browsers open connections for later, which need no answer.
+  if (state_ != State::kRequest || request_.empty()) {
     state_ = State::kDone;
     return;
   }
