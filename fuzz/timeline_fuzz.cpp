@@ -53,6 +53,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (model->warps.size() == 0) return 0;  // nobody writes nothing
   Write("pftrace", *model);
   Write("trace.json", *model);
+  Write("html", *model);
   return 0;
 }
 

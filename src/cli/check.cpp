@@ -121,7 +121,7 @@ void AddCheck(CLI::App& app, Run& run) {
       "check", "Check captures and exports strictly: exit code 1 and one line for each fault");
   sub->add_option("files", options->files,
                   "Captures (.iketcap), runs of run-iket (iket.data.json), or what `iket export` "
-                  "made of them (.pftrace, .trace.json, .chrome.json, .csv, .sqlite, .gz)")
+                  "made of them (.pftrace, .trace.json, .chrome.json, .csv, .sqlite, .html, .gz)")
       ->required()
       ->type_name("FILE");
   sub->add_flag("--json", options->json, "Say the result as JSON");

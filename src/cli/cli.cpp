@@ -95,6 +95,7 @@ int Main(int argc, char** argv) {
   std::vector<std::string> program;
   AddProfile(app, run, program);
   AddExport(app, run);
+  AddView(app, run);
   AddReport(app, run);
   AddInfo(app, run);
   AddCheck(app, run);

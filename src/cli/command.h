@@ -29,6 +29,7 @@ void AddCheck(CLI::App& app, Run& run);
 void AddReport(CLI::App& app, Run& run);
 void AddDoctor(CLI::App& app, Run& run);
 void AddSnapshot(CLI::App& app, Run& run);
+void AddView(CLI::App& app, Run& run);
 void AddConfig(CLI::App& app, Run& run);
 
 // Takes the program off the end of `iket profile [options] [--] PROGRAM [arguments]`: what stands

@@ -20,6 +20,15 @@ constexpr auto kPairs = [] {
   return pairs;
 }();
 
+constexpr auto kValues = [] {
+  std::array<uint8_t, 256> values{};
+  values.fill(0xff);
+  for (size_t i = 0; i < kDigits.size(); ++i) {
+    values[static_cast<uint8_t>(kDigits[i])] = static_cast<uint8_t>(i);
+  }
+  return values;
+}();
+
 }  // namespace
 
 void AppendBase64(std::string_view bytes, std::string& out) {
@@ -39,6 +48,31 @@ void AppendBase64(std::string_view bytes, std::string& out) {
   std::memcpy(to, &kPairs[2 * (word >> 12)], 2);
   to[2] = two ? kDigits[word >> 6 & 63] : '=';
   to[3] = '=';
+}
+
+tl::expected<std::string, size_t> DecodeBase64(std::string_view untrusted) {
+  const std::string_view digits =
+      untrusted.substr(0, untrusted.size() - (untrusted.ends_with("==")  ? 2
+                                              : untrusted.ends_with('=') ? 1
+                                                                         : 0));
+  std::string bytes;
+  bytes.reserve(digits.size() / 4 * 3 + 2);
+  uint32_t word = 0;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    const uint8_t value = kValues[static_cast<uint8_t>(digits[i])];
+    if (value == 0xff) return tl::unexpected(i);
+    word = word << 6 | value;
+    // Of every four digits the second, third and fourth end a byte.
+    if (const size_t place = i % 4; place != 0) bytes += static_cast<char>(word >> (6 - 2 * place));
+  }
+  const size_t rest = digits.size() % 4;
+  // Bits behind the last byte are zero, and there is as much padding as there must be.
+  const uint32_t unused = rest == 2 ? word & 15 : rest == 3 ? word & 3 : 0;
+  if (untrusted.size() % 4 != 0 || rest == 1 || unused != 0 ||
+      untrusted.size() - digits.size() != (4 - rest) % 4) {
+    return tl::unexpected(digits.size());
+  }
+  return bytes;
 }
 
 }  // namespace iket::exporter

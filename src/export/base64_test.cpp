@@ -27,5 +27,32 @@ TEST(Base64, AppendsAndTakesAnyByte) {
   EXPECT_EQ(out, "x//4A+/8=");
 }
 
+TEST(Base64, BackAgain) {
+  std::string bytes;
+  for (int i = 0; i < 300; ++i) {
+    EXPECT_EQ(DecodeBase64(Base64(bytes)), bytes);
+    bytes += static_cast<char>(i * 37);
+  }
+}
+
+TEST(Base64, TakesNothingElse) {
+  const auto bad = [](std::string_view text) {
+    const auto bytes = DecodeBase64(text);
+    EXPECT_FALSE(bytes) << text;
+    return bytes ? std::string_view::npos : bytes.error();
+  };
+  EXPECT_EQ(bad("Zm9v!mFy"), 4u);
+  EXPECT_EQ(bad("Zg==Zg=="), 2u);
+  EXPECT_EQ(bad("Zm9v\n"), 4u);
+  EXPECT_EQ(bad("Zg="), 2u);
+  EXPECT_EQ(bad("Z"), 1u);
+  EXPECT_EQ(bad("Zg"), 2u);
+  EXPECT_EQ(bad("Zm8"), 3u);
+  EXPECT_EQ(bad("Zm9v===="), 4u);
+  EXPECT_EQ(bad("Zm9v=="), 4u);
+  EXPECT_EQ(bad("Zh=="), 2u);  // bits that no byte has
+  EXPECT_EQ(bad("Zm9="), 3u);
+}
+
 }  // namespace
 }  // namespace iket::exporter

@@ -7,6 +7,7 @@
 #include "export/chrome_json_check.h"
 #include "export/csv.h"
 #include "export/csv_check.h"
+#include "export/page_check.h"
 #include "export/pftrace_check.h"
 #include "export/sqlite_check.h"
 #include "export/trace_json_check.h"
@@ -45,6 +46,7 @@ std::string_view KindOfName(std::string_view name) {
   if (name.ends_with(".chrome.json") || name.ends_with(".chrome.json.gz")) return "chrome.json";
   if (name.ends_with(".csv") || name.ends_with(".csv.gz")) return "csv";
   if (name.ends_with(".sqlite")) return "sqlite";
+  if (name.ends_with(".html")) return "html";
   if (name.ends_with(".json") || name.ends_with(".json.gz")) return "trace.json";
   if (name.ends_with(".pftrace") || name.ends_with(".pftrace.gz")) return "pftrace";
   return "";
@@ -64,7 +66,8 @@ void Faults::AddLast(uint64_t offset, std::string_view kind, std::string text) {
 
 bool LooksLikeExport(std::span<const std::byte> untrusted) {
   return IsGzip(untrusted) || LooksLikeJson(untrusted) || LooksLikeSqlite(untrusted) ||
-         LooksLikeCsv(untrusted) || (!untrusted.empty() && untrusted[0] == kPacket);
+         LooksLikePage(untrusted) || LooksLikeCsv(untrusted) ||
+         (!untrusted.empty() && untrusted[0] == kPacket);
 }
 
 Result<CheckedExport> CheckExport(std::span<const std::byte> untrusted, const std::string& name,
@@ -95,6 +98,20 @@ Result<CheckedExport> CheckExport(std::span<const std::byte> untrusted, const st
     checked.simulated = contents.simulated;
     return checked;
   }
+  if (!checked.compressed && LooksLikePage(untrusted)) {
+    checked.kind = "html";
+    auto contents = CheckPage(untrusted, checked.faults, progress);
+    checked.counts = std::move(contents.counts);
+    checked.simulated = contents.simulated;
+    return checked;
+  }
+  if (!checked.compressed && KindOfName(name) == "html") {
+    checked.kind = "html";
+    checked.faults.AddLast(0, "page",
+                           "it does not begin as a page of iket does, with its "
+                           "Content-Security-Policy");
+    return checked;
+  }
   const bool json = LooksLikeJson(*block);
   // A damaged head is said of one that is called so.
   const bool csv = LooksLikeCsv(*block) || (!json && KindOfName(name) == "csv" &&
@@ -102,7 +119,8 @@ Result<CheckedExport> CheckExport(std::span<const std::byte> untrusted, const st
   if (!json && !csv && (*block)[0] != kPacket) {
     if (checked.compressed || !name.ends_with(".gz")) {
       return Fail(ErrorKind::kBadInput,
-                  "{}: neither a Perfetto trace nor JSON, a table or a database of iket", name);
+                  "{}: neither a Perfetto trace nor JSON, a table, a database or a page of iket",
+                  name);
     }
     checked.kind = KindOfName(name);
     checked.compressed = true;

@@ -1,10 +1,10 @@
 // check.h: is an exported file what it claims to be?
 //
 // For .pftrace, .trace.json and .chrome.json, of ours or of another tool, and our .csv, each plain
-// or through gzip, and our .sqlite. But for the last the file is read as a stream: memory is one
-// gzip member and what must be remembered of tracks and sequences, bounded by the file's size. Any
-// bytes give an answer, never a crash. Cost: 5 ns a byte of .pftrace and 8 of JSON, unpacked (one
-// core of a Xeon, family 6 model 207).
+// or through gzip, and our .sqlite and .html. But for these two the file is read as a stream:
+// memory is one gzip member and what must be remembered of tracks and sequences, bounded by the
+// file's size; of a page it is one of its parts. Any bytes give an answer, never a crash. Cost: 5
+// ns a byte of .pftrace and 8 of JSON, unpacked (one core of a Xeon, family 6 model 207).
 #pragma once
 
 #include <cstddef>

@@ -9,6 +9,7 @@
 #include "export/base64.h"
 #include "export/json_writer.h"
 #include "export/page_block.h"
+#include "export/page_elements.h"
 #include "export/tracks.h"
 #include "trace/counters.h"
 #include "trace/edge_links.h"
@@ -61,12 +62,13 @@ class Writer {
   }
 
   Result<void> WriteData(const std::string& id, std::string_view bytes) {
-    std::string packed(libdeflate_deflate_compress_bound(compressor_.get(), bytes.size()), '\0');
-    packed.resize(libdeflate_deflate_compress(compressor_.get(), bytes.data(), bytes.size(),
-                                              packed.data(), packed.size()));
-    std::string element = "<script type=\"application/octet-stream;base64\" id=\"" + id + "\">";
+    std::string packed(libdeflate_zlib_compress_bound(compressor_.get(), bytes.size()), '\0');
+    packed.resize(libdeflate_zlib_compress(compressor_.get(), bytes.data(), bytes.size(),
+                                           packed.data(), packed.size()));
+    std::string element(kElementBegin);
+    element.append(id).append(kElementBytes);
     AppendBase64(packed, element);
-    element += "</script>\n";
+    element += kElementEnd;
     return sink_(element);
   }
 
@@ -102,6 +104,7 @@ class Writer {
     {
       auto head = json.Object();
       json.Member("version", 1);
+      json.Member("shell", ShellChecksum(viewer::kPageBeforeData, viewer::kPageAfterData));
       json.Member("command", model_.String(model_.command));
       json.Member("host", model_.String(model_.host));
       json.Member("pid", model_.process_id);

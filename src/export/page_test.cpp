@@ -45,8 +45,8 @@ std::string Inflated(const std::string& bytes) {
   std::string out(64 << 20, '\0');
   size_t size = 0;
   auto* const inflate = libdeflate_alloc_decompressor();
-  EXPECT_EQ(libdeflate_deflate_decompress(inflate, bytes.data(), bytes.size(), out.data(),
-                                          out.size(), &size),
+  EXPECT_EQ(libdeflate_zlib_decompress(inflate, bytes.data(), bytes.size(), out.data(), out.size(),
+                                       &size),
             LIBDEFLATE_SUCCESS);
   libdeflate_free_decompressor(inflate);
   out.resize(size);

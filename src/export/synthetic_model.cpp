@@ -77,7 +77,7 @@ class Maker {
     for (uint32_t sm = 0; sm < options_.sms; ++sm) {
       trace::SmClock clock;
       clock.knots = {{.cycles = 1000 * sm, .ns = 0, .slope = 0.505}};
-      if (sm % 2 == 1)
+      if (sm % 2 == 1 && sm < 50)
         clock.knots.push_back({.cycles = 50'000, .ns = clock.NsOf(50'000), .slope = 0.61});
       clock.pairs = 10;
       model_.clocks.push_back(clock);

@@ -1,9 +1,10 @@
-// embed.mjs PAGE.html STYLE.css SCRIPT.js OUT.cpp: the page as two C++ strings, with the hashes of
-// its script and style in its Content-Security-Policy.
+// embed.mjs OUT.cpp HEADER.h PAGE.html STYLE.css SCRIPT.js POLICY NAME...: a page as C++ strings, with the
+// hashes of its script and style, and POLICY, in its Content-Security-Policy. Where it has {{data}} in it, it
+// is the strings of two names, before and after.
 import {createHash} from 'crypto';
 import {readFileSync, writeFileSync} from 'fs';
 
-const [pageFile, styleFile, scriptFile, outFile] = process.argv.slice(2);
+const [outFile, header, pageFile, styleFile, scriptFile, morePolicy, ...names] = process.argv.slice(2);
 const page = readFileSync(pageFile, 'utf8');
 const style = readFileSync(styleFile, 'utf8');
 const script = readFileSync(scriptFile, 'utf8').trim();
@@ -12,11 +13,11 @@ if (/<\/style/i.test(style)) throw new Error('the style would end its own elemen
 
 const hash = (text) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 const policy = `default-src 'none'; script-src ${hash(script)}; style-src ${hash(style)}; ` +
-    `img-src data:; base-uri 'none'; form-action 'none'`;
+    `img-src data:; base-uri 'none'; form-action 'none'${morePolicy ? `; ${morePolicy}` : ''}`;
 const parts = {'{{policy}}': policy, '{{style}}': style, '{{script}}': script};
 const whole = page.replace(/\{\{(policy|style|script)\}\}/g, (found) => parts[found]);
-const [before, after, more] = whole.split('{{data}}');
-if (after === undefined || more !== undefined) throw new Error(`${pageFile}: wants one {{data}}`);
+const pieces = whole.split('{{data}}');
+if (pieces.length !== names.length) throw new Error(`${pageFile}: ${pieces.length} pieces, ${names.length} names`);
 
 // Numbers of bytes, not literals: no limit of a compiler's on a string's length is near.
 function definition(name, text) {
@@ -28,8 +29,8 @@ function definition(name, text) {
       `sizeof ${name}Bytes);\n`;
 }
 writeFileSync(outFile, `// Made by embed.mjs.
-#include "viewer/page_parts.h"
+#include "${header}"
 
 namespace iket::viewer {
-${definition('kPageBeforeData', before)}${definition('kPageAfterData', after)}}  // namespace iket::viewer
+${names.map((name, i) => definition(name, pieces[i])).join('')}}  // namespace iket::viewer
 `);

@@ -47,7 +47,7 @@ export async function readElement(id: string): Promise<Uint8Array> {
   }
   const packed = fromBase64(element.textContent ?? '');
   element.remove();
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate'));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 

@@ -8,7 +8,7 @@ import unittest
 
 import harness
 
-FORMATS = ("pftrace", "pftrace.gz", "trace.json", "trace.json.gz")
+FORMATS = ("pftrace", "pftrace.gz", "trace.json", "trace.json.gz", "html")
 
 
 class CheckTest(harness.CliTest):
@@ -67,7 +67,8 @@ class CheckExportTest(harness.CliTest):
 
     def test_sound(self):
         says = {"pftrace": r"[\d,]+ packets, [\d,]+ tracks, [\d,]+ events",
-                "trace.json": r"[\d,]+ launch(es)?, [\d,]+ warps, [\d,]+ ranges, [\d,]+ markers?"}
+                "trace.json": r"[\d,]+ launch(es)?, [\d,]+ warps, [\d,]+ ranges, [\d,]+ markers?",
+                "html": r"2 launches, 8 warps, 72 ranges, 24 markers"}
         for format_name in FORMATS:
             data = self.export(format_name)
             # By its name, and by how it begins.
@@ -79,7 +80,7 @@ class CheckExportTest(harness.CliTest):
                     self.assertRegex(result.out, rf"^\S+{name}: sound: {counts}\n$")
 
     def test_a_cut_file(self):
-        for format_name, kind in (("pftrace", "cut"), ("trace.json", "json")):
+        for format_name, kind in (("pftrace", "cut"), ("trace.json", "json"), ("html", "shell")):
             with self.subTest(format=format_name):
                 data = self.export(format_name)[:-3]
                 result = self.iket("check", "--json", self.write("cut." + format_name, data))
@@ -155,6 +156,22 @@ class CheckExportTest(harness.CliTest):
         result = self.check(json.dumps(trace).encode(), "file.trace.json")
         self.assertEqual(result.out.count("a location lacks smId"), 20)
         self.assertIn(f"and {count - 20} faults more", result.out)
+
+    def test_a_page_that_was_changed(self):
+        page = self.export("html")
+        policy = b"default-src 'none'"
+        for changed, says in (
+            (page.replace(policy, b"default-src *", 1), "Content-Security-Policy is too weak: "),
+            (page.replace(b"<header>", b"<header onclick>", 1), "what stands around the data is not"),
+            (page[: page.index(b'id="links"')], "the part head is missing"),
+            (page.replace(b"<!doctype", b"<!Doctype", 1), "it does not begin as a page of iket does"),
+            (b"<!doctype html>\n<p>hello", "it does not begin as a page of iket does"),
+        ):
+            with self.subTest(says=says):
+                result = self.check(changed, "file.html")
+                self.assertEqual((result.code, result.err), (1, ""))
+                self.assertIn(says, result.out)
+                self.assertRegex(result.out, r"^\S+file\.html: at byte \d+: ")
 
     def test_what_is_none(self):
         for name in ("file.pftrace", "file.trace.json"):

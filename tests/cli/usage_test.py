@@ -13,7 +13,7 @@ class UsageTest(harness.CliTest):
     def test_help_names_every_command(self):
         result = self.iket("--help")
         self.assertEqual(result.code, 0)
-        for command in COMMANDS:
+        for command in [*COMMANDS, "view"]:
             self.assertRegex(result.out, rf"(?m)^  {command} ")
         self.assertIn("Exit codes: 0 done", result.out)
 
