@@ -96,6 +96,7 @@ int Main(int argc, char** argv) {
   AddProfile(app, run, program);
   AddExport(app, run);
   AddView(app, run);
+  AddShow(app, run);
   AddReport(app, run);
   AddInfo(app, run);
   AddCheck(app, run);

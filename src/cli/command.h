@@ -30,6 +30,7 @@ void AddReport(CLI::App& app, Run& run);
 void AddDoctor(CLI::App& app, Run& run);
 void AddSnapshot(CLI::App& app, Run& run);
 void AddView(CLI::App& app, Run& run);
+void AddShow(CLI::App& app, Run& run);
 void AddConfig(CLI::App& app, Run& run);
 
 // Takes the program off the end of `iket profile [options] [--] PROGRAM [arguments]`: what stands
