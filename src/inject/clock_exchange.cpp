@@ -6,17 +6,17 @@
 namespace iket::inject {
 
 ClockExchanges ClockExchanges::Begin(CUdevice device) noexcept {
-  ClockExchanges exchanges;
   try {
-    static const std::optional<probe::DriverCalls> calls = probe::DriverCalls::Find(FindReal);
-    if (!calls || IsSimulated(device)) return exchanges;
+    ClockExchanges exchanges;
+    static const std::optional<probe::DriverCalls> kCalls = probe::DriverCalls::Find(FindReal);
+    if (!kCalls || IsSimulated(device)) return exchanges;
     const RelaxedCapture relaxed;
-    exchanges.probe_ = probe::ClockProbe::Make(*calls);
+    exchanges.probe_ = probe::ClockProbe::Make(*kCalls);
     exchanges.first_ = exchanges.Make();
+    return exchanges;
   } catch (...) {
-    // Out of memory: without, then.
+    return {};  // out of memory
   }
-  return exchanges;
 }
 
 }  // namespace iket::inject

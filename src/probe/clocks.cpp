@@ -45,9 +45,9 @@ bool Launch(const DriverCalls& calls, const Bench& bench, Mailbox* mailbox) {
   config.gridDimX = config.gridDimY = config.gridDimZ = 1;
   config.blockDimX = config.blockDimY = config.blockDimZ = 1;
   config.hStream = bench.stream();
-  void* asked = &mailbox->asked;
-  void* timer = &mailbox->timer_ns;
-  void* answered = &mailbox->answered;
+  auto asked = reinterpret_cast<CUdeviceptr>(&mailbox->asked);
+  auto timer = reinterpret_cast<CUdeviceptr>(&mailbox->timer_ns);
+  auto answered = reinterpret_cast<CUdeviceptr>(&mailbox->answered);
   uint32_t rounds = kRounds;
   uint64_t patience = kKernelPatienceNs;
   void* arguments[] = {&asked, &timer, &answered, &rounds, &patience};

@@ -17,6 +17,7 @@ asm(".section .rodata\n"
     ".byte 0\n"
     ".previous\n");
 // clang-format on
+// NOLINTNEXTLINE(readability-identifier-naming): names of the assembler's
 extern "C" const std::byte iket_probe_kernels[], iket_probe_kernels_end[];
 
 namespace iket::probe {

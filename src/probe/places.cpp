@@ -53,7 +53,7 @@ class Launcher {
     config.hStream = bench_.stream();
     config.attrs = &attribute;
     config.numAttrs = 1;
-    void* rows = bench_.memory();
+    auto rows = reinterpret_cast<CUdeviceptr>(bench_.memory());
     uint64_t stay = kStayNs;
     void* arguments[] = {&rows, &stay};
     if (calls_.LaunchKernelEx(&config, bench_.function(), arguments, nullptr) != CUDA_SUCCESS ||
@@ -92,7 +92,7 @@ void PlaceFinder::Add(const std::vector<Seen>& ctas, uint32_t cluster) {
 
 std::vector<Place> PlaceFinder::Places() const {
   const bool all_seen = std::ranges::none_of(gpc_of_sm_, [](int32_t gpc) { return gpc < 0; });
-  const std::vector<Place> unknown(gpc_of_sm_.size());
+  std::vector<Place> unknown(gpc_of_sm_.size());
   if (contradicted_ || !had_clusters_ || !all_seen) return unknown;
   std::vector<Place> places = unknown;
   std::map<int32_t, int32_t> tpcs;  // so far, by GPC
