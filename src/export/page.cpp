@@ -1,9 +1,11 @@
 #include "export/page.h"
 
+#include <fmt/format.h>
 #include <libdeflate.h>
 
+#include <algorithm>
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
 
 #include "export/base64.h"
@@ -18,19 +20,31 @@ namespace iket::exporter {
 namespace {
 
 constexpr uint64_t kSlicesInBlock = 1 << 20;
-constexpr int kLevel = 6;
+// How hard each is packed: what is taken for noise, as low bytes and payloads are, hardly gets
+// smaller with more work (docs/benchmarks/viewer.md).
+struct Part {
+  PageBlocks::Part part;
+  std::string id;
+  int level;
+};
+const Part kParts[] = {{PageBlocks::kShape, "block", 5},
+                       {PageBlocks::kLowBytes, "low", 2},
+                       {PageBlocks::kValues, "values", 1}};
+constexpr int kLevelOfText = 9;
+
+struct FreeCompressor {
+  void operator()(libdeflate_compressor* compressor) const {
+    libdeflate_free_compressor(compressor);
+  }
+};
+using Compressor = std::unique_ptr<libdeflate_compressor, FreeCompressor>;
 
 class Writer {
  public:
   Writer(const trace::Model& model, const Sink& sink, const Progress& progress)
-      : model_(model),
-        sink_(sink),
-        progress_(progress),
-        compressor_(libdeflate_alloc_compressor(kLevel), libdeflate_free_compressor),
-        blocks_(model) {}
+      : model_(model), sink_(sink), progress_(progress), blocks_(model) {}
 
   Result<void> Write() {
-    if (!compressor_) return Fail(ErrorKind::kSystem, "export: no memory for compressing");
     if (auto done = sink_(viewer::kPageBeforeData); !done) return done;
     for (uint32_t launch = 0; launch < model_.launches.size(); ++launch) {
       const uint32_t first = model_.launches[launch].first_warp;
@@ -43,9 +57,9 @@ class Writer {
       if (warps_ == 0) continue;
       if (auto done = EndBlock(launch); !done) return done;
     }
-    if (auto done = WriteData("links", Links()); !done) return done;
+    if (auto done = WriteData("links", Links(), kLevelOfText); !done) return done;
     // Last, since it says what is in the others.
-    if (auto done = WriteData("head", Head()); !done) return done;
+    if (auto done = WriteData("head", Head(), kLevelOfText); !done) return done;
     return sink_(viewer::kPageAfterData);
   }
 
@@ -53,21 +67,33 @@ class Writer {
   static constexpr uint64_t kWarpsInBlock = 1 << 18;
 
   Result<void> EndBlock(uint32_t launch) {
-    block_rows_.push_back({launch, warps_, blocks_.slices()});
+    block_rows_.push_back({launch, warps_, blocks_.slices(), blocks_.slice_rows()});
     warps_ = 0;
-    auto done = WriteData("block" + std::to_string(block_rows_.size() - 1), blocks_.Take());
+    const std::string number = std::to_string(block_rows_.size() - 1);
+    Result<void> done;
+    for (const auto& [part, id, level] : kParts) {
+      if (done) done = WriteData(id + number, blocks_.Columns(part), level);
+    }
+    blocks_.End();
     if (progress_) progress_(blocks_.total_slices(), model_.ranges.size() + model_.marks.size());
     return done;
   }
 
-  Result<void> WriteData(const std::string& id, std::string_view bytes) {
-    std::string packed(libdeflate_deflate_compress_bound(compressor_.get(), bytes.size()), '\0');
-    packed.resize(libdeflate_deflate_compress(compressor_.get(), bytes.data(), bytes.size(),
-                                              packed.data(), packed.size()));
-    std::string element = "<script type=\"application/octet-stream;base64\" id=\"" + id + "\">";
-    AppendBase64(packed, element);
-    element += "</script>\n";
-    return sink_(element);
+  Result<void> WriteData(const std::string& id, std::string_view bytes, int level) {
+    auto& compressor = compressors_[level];
+    if (!compressor) compressor.reset(libdeflate_alloc_compressor(level));
+    if (!compressor) return Fail(ErrorKind::kSystem, "export: no memory for compressing");
+    packed_.resize(std::max(packed_.size(),
+                            libdeflate_deflate_compress_bound(compressor.get(), bytes.size())));
+    const size_t size = libdeflate_deflate_compress(compressor.get(), bytes.data(), bytes.size(),
+                                                    packed_.data(), packed_.size());
+    element_.clear();  // keeps its memory, as an assignment would not
+    element_ +=
+        fmt::format(R"(<script type="application/octet-stream;base64" id="{}" data-size="{}">)", id,
+                    bytes.size());
+    AppendBase64(std::string_view(packed_).substr(0, size), element_);
+    element_ += "</script>\n";
+    return sink_(element_);
   }
 
   // Dependencies as lines of four numbers: slice that they lead from, slice that they lead to,
@@ -101,7 +127,7 @@ class Writer {
     JsonWriter json;
     {
       auto head = json.Object();
-      json.Member("version", 1);
+      json.Member("version", 2);
       json.Member("command", model_.String(model_.command));
       json.Member("host", model_.String(model_.host));
       json.Member("pid", model_.process_id);
@@ -179,6 +205,7 @@ class Writer {
         json.Value(block.launch);
         json.Value(block.warps);
         json.Value(block.slices);
+        json.Value(block.rows);
       }
     }
     {
@@ -227,16 +254,17 @@ class Writer {
 
   struct BlockRow {
     uint32_t launch;
-    uint64_t warps, slices;
+    uint64_t warps, slices, rows;
   };
 
   const trace::Model& model_;
   const Sink& sink_;
   const Progress& progress_;
-  std::unique_ptr<libdeflate_compressor, void (*)(libdeflate_compressor*)> compressor_;
+  std::map<int, Compressor> compressors_;  // by level
   PageBlocks blocks_;
   std::vector<BlockRow> block_rows_;
-  uint64_t warps_ = 0;  // in the block at hand
+  uint64_t warps_ = 0;            // in the block at hand
+  std::string packed_, element_;  // kept from one block to the next: both are megabytes
 };
 
 }  // namespace

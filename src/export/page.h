@@ -5,7 +5,7 @@
 // that no browser runs. So whatever a kernel or a mark is called, nothing of it can end an element.
 //
 // Every warp, range and mark is there. Memory is that of one block, and 4 bytes an event where
-// dependencies are declared. Cost: bench/page_bench.cpp.
+// dependencies are declared. Cost: docs/benchmarks/viewer.md.
 #pragma once
 
 #include "export/sink.h"

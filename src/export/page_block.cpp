@@ -17,7 +17,12 @@ void PutVarint(std::string& out, uint64_t value) {
   out += static_cast<char>(value);
 }
 
+// Small where two numbers are close, whichever is the larger.
 uint32_t ZigZag(uint32_t difference) { return difference << 1 ^ (0 - (difference >> 31)); }
+uint64_t Difference(uint64_t value, uint64_t last) {
+  const uint64_t difference = value - last;
+  return difference << 1 ^ (0 - (difference >> 63));
+}
 
 }  // namespace
 
@@ -25,10 +30,31 @@ PageBlocks::PageBlocks(const trace::Model& model)
     : model_(model),
       any_links_(model.flows.size() != 0 || !model.edges.empty()),
       last_payload_(model.declarations.size(), 0) {
+  for (const trace::Declaration& row : model.declarations) carries_.push_back(WhatItCarries(row));
   if (any_links_) slice_of_event_.assign(model.events.size(), kNoRow);
 }
 
-void PageBlocks::Put(Column column, uint64_t value) { PutVarint(columns_[column], value); }
+uint8_t PageBlocks::WhatItCarries(const trace::Declaration& declared) {
+  uint8_t carries = 0;
+  if (declared.payload != PayloadType::kNone) carries |= kPayload | kAtEnd;
+  if (declared.kind == trace::EventKind::kUnknown) carries |= kPayload;  // the event's id
+  if (trace::IsWide(declared.payload)) carries |= kWide;
+  if (!declared.more.empty()) carries |= kMore;
+  return carries;
+}
+
+inline void PageBlocks::Put(Column column, uint64_t value) {
+  if (value < 0x80) {
+    columns_[column] += static_cast<char>(value);
+  } else {
+    PutVarint(columns_[column], value);
+  }
+}
+
+void PageBlocks::PutTime(Column low, Column high, uint64_t value) {
+  columns_[low] += static_cast<char>(value);
+  Put(high, value >> 8);
+}
 
 uint32_t PageBlocks::RowOf(const PageRow& row) {
   const auto [at, is_new] = row_index_.try_emplace(row, static_cast<uint32_t>(rows_.size()));
@@ -49,6 +75,13 @@ std::vector<PageBlocks::Slice>& PageBlocks::LocalRow(uint32_t row) {
 void PageBlocks::Add(uint32_t warp) {
   const trace::Warps& warps = model_.warps;
   const trace::Ranges& ranges = model_.ranges;
+  const std::vector<uint32_t>& valued = model_.values.event;
+  const uint32_t first_event = warps.first_event[warp];
+  const auto values = std::ranges::lower_bound(valued, first_event);
+  const auto values_end =
+      std::lower_bound(values, valued.end(), first_event + warps.event_count[warp]);
+  first_value_ = static_cast<size_t>(values - valued.begin());
+  last_value_ = static_cast<size_t>(values_end - valued.begin());
   const uint32_t first = warps.first_range[warp];
   for (uint32_t range = first; range < first + warps.range_count[warp]; ++range) {
     const trace::Declaration& declared = model_.declarations[ranges.declaration[range]];
@@ -89,19 +122,21 @@ void PageBlocks::Add(uint32_t warp) {
   const uint64_t begin = warps.begin_cycles[warp];
   const uint64_t life = std::max(begin, warps.end_cycles[warp]) - begin;
   const unsigned shift = life >> 32 == 0 ? 0 : static_cast<unsigned>(std::bit_width(life) - 32);
-  Put(kWarps, warps.cta_x[warp]);
-  Put(kWarps, warps.cta_y[warp]);
-  Put(kWarps, warps.cta_z[warp]);
-  Put(kWarps, warps.index[warp] == kNoRow ? 0 : uint64_t{warps.index[warp]} + 1);
-  Put(kWarps, warps.sm[warp]);
-  Put(kWarps, warps.slot[warp]);
-  Put(kWarps, warps.flags[warp]);
-  Put(kWarps, shift);
-  const bool back = begin < last_begin_;
-  Put(kWarps, (back ? last_begin_ - begin : begin - last_begin_) << 1 | (back ? 1 : 0));
+  Put(kCtaX, Difference(warps.cta_x[warp], last_cta_x_));
+  Put(kCtaY, warps.cta_y[warp]);
+  Put(kCtaZ, warps.cta_z[warp]);
+  Put(kIndex, warps.index[warp] == kNoRow ? 0 : uint64_t{warps.index[warp]} + 1);
+  Put(kSm, warps.sm[warp]);
+  Put(kSlot, warps.slot[warp]);
+  Put(kWarpFlags, warps.flags[warp]);
+  Put(kShift, shift);
+  Put(kBegin, Difference(begin, last_begin_));
+  Put(kLife, Difference(life >> shift, last_life_));
+  Put(kRowCount, order.size());
+  slice_rows_ += order.size();
+  last_cta_x_ = warps.cta_x[warp];
   last_begin_ = begin;
-  Put(kWarps, life >> shift);
-  Put(kWarps, order.size());
+  last_life_ = life >> shift;
   for (const uint32_t row : order) {
     std::vector<Slice>& slices = local_[local_of_[row]];
     Put(kRows, row);
@@ -121,21 +156,21 @@ void PageBlocks::PutSlice(const Slice& slice, uint64_t& last, unsigned shift, ui
   const uint64_t begin = std::max(since(slice.begin), last);
   const uint64_t end = std::max(since(slice.end), begin);
   if (begin != since(slice.begin) || end != since(slice.end)) ++mended_;
-  Put(kGap, begin - last);
-  Put(kDuration, end - begin);
+  PutTime(kGapLow, kGapHigh, begin - last);
+  const bool is_range = slice.range != kNoRow;
+  if (is_range) PutTime(kDurationLow, kDurationHigh, end - begin);
   last = end;
 
-  const bool is_range = slice.range != kNoRow;
   const trace::Ranges& ranges = model_.ranges;
   const uint32_t row =
       is_range ? ranges.declaration[slice.range] : model_.events.declaration[slice.event];
-  const trace::Declaration& declared = model_.declarations[row];
-  Put(kDeclaration, row);
-  if (declared.payload != PayloadType::kNone || declared.kind == trace::EventKind::kUnknown) {
+  const uint8_t carries = carries_[row];
+  Put(kDeclarations, row);
+  if ((carries & kPayload) != 0) {
     const uint64_t bits =
         is_range ? ranges.payload[slice.range] : model_.events.payload[slice.event];
-    Put(kPayload, ZigZag(static_cast<uint32_t>(bits - last_payload_[row])));
-    if (trace::IsWide(declared.payload)) Put(kPayload, bits >> 32);
+    Put(kPayloads, ZigZag(static_cast<uint32_t>(bits - last_payload_[row])));
+    if ((carries & kWide) != 0) Put(kPayloads, bits >> 32);
     last_payload_[row] = bits;
   }
   const uint8_t flags = is_range ? ranges.flags[slice.range] & ~trace::kRangeToken : 0;
@@ -144,15 +179,15 @@ void PageBlocks::PutSlice(const Slice& slice, uint64_t& last, unsigned shift, ui
     Put(kFlags, flags);
     last_flagged_ = slices_;
   }
-  if (slice.event != kNoRow) PutValuesOf(slice.event, false);
-  if (is_range && ranges.end_event[slice.range] != kNoRow) {
-    PutValuesOf(ranges.end_event[slice.range], true);
+  const uint32_t end_event = is_range ? ranges.end_event[slice.range] : kNoRow;
+  if ((carries & kMore) != 0 && slice.event != kNoRow) PutValuesOf(slice.event, false);
+  if (end_event != kNoRow &&
+      (carries_[model_.events.declaration[end_event]] & (kMore | kAtEnd)) != 0) {
+    PutValuesOf(end_event, true);
   }
   if (any_links_) {
     if (slice.event != kNoRow) slice_of_event_[slice.event] = static_cast<uint32_t>(total_);
-    if (is_range && ranges.end_event[slice.range] != kNoRow) {
-      slice_of_event_[ranges.end_event[slice.range]] = static_cast<uint32_t>(total_);
-    }
+    if (end_event != kNoRow) slice_of_event_[end_event] = static_cast<uint32_t>(total_);
   }
   ++slices_;
   ++total_;
@@ -164,8 +199,10 @@ void PageBlocks::PutValuesOf(uint32_t event, bool at_end) {
     PutValue({declared.payload_name, declared.payload, true}, model_.events.payload[event]);
   }
   if (declared.more.empty()) return;
-  const auto [first, last] = model_.values.Of(event);
-  for (size_t i = first; i < last; ++i) {
+  const std::vector<uint32_t>& of = model_.values.event;
+  const auto end = of.begin() + static_cast<ptrdiff_t>(last_value_);
+  const auto at = std::lower_bound(of.begin() + static_cast<ptrdiff_t>(first_value_), end, event);
+  for (auto i = static_cast<size_t>(at - of.begin()); i < last_value_ && of[i] == event; ++i) {
     const uint8_t index = model_.values.index[i];
     if (index >= declared.more.size()) continue;  // the payload, again
     PutValue({declared.more[index].name, declared.more[index].type, at_end},
@@ -176,23 +213,28 @@ void PageBlocks::PutValuesOf(uint32_t event, bool at_end) {
 void PageBlocks::PutValue(const PageValue& value, uint64_t bits) {
   const auto [at, is_new] = value_index_.try_emplace(value, static_cast<uint32_t>(values_.size()));
   if (is_new) values_.push_back(value);
-  Put(kValues, slices_ - last_valued_);
-  Put(kValues, at->second);
-  Put(kValues, static_cast<uint32_t>(bits));
-  Put(kValues, bits >> 32);
+  Put(kFurther, slices_ - last_valued_);
+  Put(kFurther, at->second);
+  Put(kFurther, static_cast<uint32_t>(bits));
+  Put(kFurther, bits >> 32);
   last_valued_ = slices_;
 }
 
-std::string PageBlocks::Take() {
-  std::string block;
-  for (std::string& column : columns_) {
-    PutVarint(block, column.size());
-    block += column;
-    column.clear();
+std::string_view PageBlocks::Columns(Part part) {
+  constexpr Column kFirst[] = {kCtaX, kGapLow, kPayloads, kColumns};
+  joined_.clear();
+  for (int column = kFirst[part]; column < kFirst[part + 1]; ++column) {
+    PutVarint(joined_, columns_[column].size());
+    joined_ += columns_[column];
   }
+  return joined_;
+}
+
+void PageBlocks::End() {
+  for (std::string& column : columns_) column.clear();
   std::ranges::fill(last_payload_, 0);
-  slices_ = last_flagged_ = last_valued_ = last_begin_ = 0;
-  return block;
+  slices_ = slice_rows_ = last_flagged_ = last_valued_ = 0;
+  last_cta_x_ = last_begin_ = last_life_ = 0;
 }
 
 }  // namespace iket::exporter

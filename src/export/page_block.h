@@ -3,13 +3,17 @@
 // A block holds whole warps. Ranges of a warp are cut into rows in which none overlaps another: by
 // depth, and apart from each other those of tokens and of lanes; its marks are a row more. Times
 // are cycles since the warp's begin: exact, but for a warp that lives for more than 2^32 cycles,
-// whose times are in units of 2^shift. docs/timeline.md has the columns; src/viewer/format.ts reads
+// whose times are in units of 2^shift. docs/timeline.md has the columns; src/viewer/trace.ts reads
 // them.
+//
+// What is alike stands together, since that packs best (docs/benchmarks/viewer.md): each field of
+// warps is a column, and of times the low bytes are one column and what is above them another.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -39,9 +43,13 @@ class PageBlocks {
 
   // Appends a warp to the block at hand.
   void Add(uint32_t warp);
-  uint64_t slices() const { return slices_; }  // in the block at hand
-  // The columns, each behind its length; the next block starts empty.
-  std::string Take();
+  // In the block at hand.
+  uint64_t slices() const { return slices_; }
+  uint64_t slice_rows() const { return slice_rows_; }
+  // A part of the block: its columns, each behind its length. Valid until the next call.
+  enum Part { kShape, kLowBytes, kValues };
+  std::string_view Columns(Part part);
+  void End();  // the next block starts empty
 
   // Of all blocks so far. Rows and values are named by their index.
   const std::vector<PageRow>& rows() const { return rows_; }
@@ -57,18 +65,47 @@ class PageBlocks {
     uint32_t range = trace::kNoRow;  // kNoRow: a mark
     uint32_t event = trace::kNoRow;
   };
-  enum Column { kWarps, kRows, kGap, kDuration, kDeclaration, kPayload, kFlags, kValues, kColumns };
+  enum Column {
+    kCtaX,
+    kCtaY,
+    kCtaZ,
+    kIndex,
+    kSm,
+    kSlot,
+    kWarpFlags,
+    kShift,
+    kBegin,
+    kLife,
+    kRowCount,
+    kRows,
+    kGapHigh,
+    kDurationHigh,
+    kDeclarations,
+    kFlags,
+    kGapLow,  // of kLowBytes
+    kDurationLow,
+    kPayloads,  // of kValues
+    kFurther,
+    kColumns
+  };
 
   uint32_t RowOf(const PageRow& row);
   std::vector<Slice>& LocalRow(uint32_t row);
   void Put(Column column, uint64_t value);
+  void PutTime(Column low, Column high, uint64_t value);
   void PutSlice(const Slice& slice, uint64_t& last, unsigned shift, uint64_t origin);
   void PutValue(const PageValue& value, uint64_t bits);
   void PutValuesOf(uint32_t event, bool at_end);
 
+  // What a slice asks of its declaration, or of that of its end, in a byte: there are millions.
+  enum Carries : uint8_t { kPayload = 1, kWide = 2, kMore = 4, kAtEnd = 8 };
+  static uint8_t WhatItCarries(const trace::Declaration& declared);
+
   const trace::Model& model_;
   bool any_links_ = false;
+  std::vector<uint8_t> carries_;  // by declaration
   std::string columns_[kColumns];
+  std::string joined_;
   std::vector<PageRow> rows_;
   std::map<PageRow, uint32_t> row_index_;
   std::vector<uint32_t> plain_rows_;  // by depth
@@ -76,10 +113,12 @@ class PageBlocks {
   std::map<PageValue, uint32_t> value_index_;
   std::vector<uint64_t> last_payload_;  // by declaration
   std::vector<std::vector<Slice>> local_;
-  std::vector<uint32_t> local_of_;  // by row: its index in `used_`, or kNoRow
-  std::vector<uint32_t> used_;      // rows of the warp at hand
-  uint64_t slices_ = 0, total_ = 0, mended_ = 0;
-  uint64_t last_flagged_ = 0, last_valued_ = 0, last_begin_ = 0;
+  std::vector<uint32_t> local_of_;           // by row: its index in `used_`, or kNoRow
+  std::vector<uint32_t> used_;               // rows of the warp at hand
+  size_t first_value_ = 0, last_value_ = 0;  // of the warp at hand: rows of Model::values
+  uint64_t slices_ = 0, slice_rows_ = 0, total_ = 0, mended_ = 0;
+  uint64_t last_flagged_ = 0, last_valued_ = 0;
+  uint64_t last_cta_x_ = 0, last_begin_ = 0, last_life_ = 0;  // of the warp before
   std::vector<uint32_t> slice_of_event_;
 };
 

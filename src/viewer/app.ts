@@ -415,7 +415,7 @@ export class App {
       let label = short(trace.name(slice), 60);
       const room = x1 - x0 - 7;
       // A number is there whole or not at all: a part of it reads as another number.
-      const full = type === 0 ? label : `${label}  ${this.payloadText(slice)}`;
+      const full = type === 0 || !trace.hasValues ? label : `${label}  ${this.payloadText(slice)}`;
       if (context.measureText(full).width <= room) label = full;
       while (label.length > 2 && context.measureText(label).width > room) {
         label = label.slice(0, Math.max(1, Math.floor(label.length * 0.75) - 1)) + '…';

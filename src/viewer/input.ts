@@ -244,6 +244,11 @@ export class Input {
     let waiting = 0;
     const apply = () => {
       app.query = box.value.trim() ? new Query(app.trace, box.value) : null;
+      if (app.query?.needsValues && !app.trace.hasValues) {
+        byId('found').textContent = 'reading payloads ...';
+        waiting = window.setTimeout(apply, 100);
+        return;
+      }
       byId('found').textContent = app.query ? `${plural(app.query.count(), 'match').replace('matchs', 'matches')}` : '';
       app.changed();
     };
@@ -252,7 +257,7 @@ export class Input {
       if (event.key === 'Enter') {
         clearTimeout(waiting);
         if (app.query?.text !== box.value) apply();
-        const next = app.query?.next(app.selected, event.shiftKey ? -1 : 1) ?? -1;
+        const next = app.query?.needsValues && !app.trace.hasValues ? -1 : app.query?.next(app.selected, event.shiftKey ? -1 : 1) ?? -1;
         if (next >= 0) app.select(next);
       } else if (event.key === 'Escape') {
         box.value = '';

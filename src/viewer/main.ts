@@ -12,7 +12,9 @@ async function start(): Promise<void> {
   document.documentElement.dataset.theme = dark ? 'dark' : 'light';
   const began = performance.now();
   const trace = await Trace.read();
+  const read = performance.now();
   const app = new App(trace);
+  trace.took.groups = performance.now() - read;
   app.textOf = valueText;
   const panels = new Panels(app);
   new Overview(app);
@@ -31,11 +33,17 @@ async function start(): Promise<void> {
   byId('notice').textContent = notices.join('  ');
   byId('notice').hidden = notices.length === 0;
   // For tests and benchmarks: what there is, and how long it took.
-  (window as unknown as {iket: unknown}).iket = {app, readyMs: performance.now() - began};
+  const iket = {app, readyMs: performance.now() - began, took: trace.took};
+  (window as unknown as {iket: unknown}).iket = iket;
   document.documentElement.dataset.ready = 'yes';
+  await trace.readValues();
+  panels.again();
+  iket.took.payloads = performance.now() - began - iket.readyMs;
+  document.documentElement.dataset.complete = 'yes';
 }
 
 start().catch((error: unknown) => {
+  byId('notice').hidden = false;
   byId('notice').textContent = `This timeline cannot be shown: ${error instanceof Error ? error.message : String(error)}`;
   document.documentElement.dataset.ready = 'failed';
 });

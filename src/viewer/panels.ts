@@ -25,6 +25,8 @@ export class Panels {
     }
     if (pane === 'statistics') this.statistics();
   }
+  // When payloads have come.
+  again(): void { this.shownFor = -2; this.app.changed(); }
   private get launch(): number {
     const {trace, selected} = this.app;
     return selected >= 0 ? trace.launchOf[trace.rowWarp[trace.rowOf(selected)]] : trace.launchOf[0] ?? 0;
@@ -57,6 +59,7 @@ export class Panels {
     const bits = trace.payload(selected);
     if (bits !== undefined) rows.push([declared.payload || 'payload', valueText(declared.type, bits)]);
     for (const value of trace.values(selected)) rows.push([value.name, value.text]);
+    if (!trace.hasValues && declared.type !== 0) rows.push([declared.payload || 'payload', 'is being read ...']);
     rows.push(['kind', KINDS[declared.kind] ?? '?']);
     if (declared.category) rows.push(['category', declared.category]);
     if (declared.file) rows.push(['source', `${declared.file}:${declared.line}`]);
@@ -174,7 +177,8 @@ export class Panels {
     const pane = byId('legend');
     const names = new Map<string, {decl: number; n: number}>();
     const counts = new Float64Array(app.trace.head.declarations.length);
-    for (const decl of app.trace.decl) ++counts[decl];
+    const {decl: all} = app.trace;
+    for (let slice = 0; slice < all.length; ++slice) ++counts[all[slice]];
     app.trace.head.declarations.forEach(({name}, decl) => {
       if (counts[decl] === 0) return;
       const row = names.get(name);

@@ -23,6 +23,7 @@ export class Query {
         (declared.type !== 0 && (key === 'payload' || key === declared.payload.toLowerCase()))));
   }
   get empty(): boolean { return this.words.length + this.conditions.length === 0; }
+  get needsValues(): boolean { return this.conditions.some(({key}) => key !== 'dur'); }
   declaration(decl: number): boolean { return this.declarations[decl]; }
   matches(slice: number): boolean {
     const decl = this.trace.decl[slice];

@@ -99,6 +99,7 @@ class Page(unittest.TestCase):
         page.on("request", lambda request: self.requests.append(request.url))
         page.goto("file://" + self.files[name] + hash)
         page.wait_for_selector("html[data-ready]", state="attached")
+        page.wait_for_selector("html[data-complete], html[data-ready=failed]", state="attached")  # payloads are there, too
         self.assertEqual(page.get_attribute("html", "data-ready"), "yes", page.text_content("#notice"))
         return page
 
