@@ -26,8 +26,9 @@ uint64_t Difference(uint64_t value, uint64_t last) {
 
 }  // namespace
 
-PageBlocks::PageBlocks(const trace::Model& model)
+PageBlocks::PageBlocks(const trace::Model& model, const PageDetail& detail)
     : model_(model),
+      detail_(detail),
       any_links_(model.flows.size() != 0 || !model.edges.empty()),
       last_payload_(model.declarations.size(), 0) {
   for (const trace::Declaration& row : model.declarations) carries_.push_back(WhatItCarries(row));
@@ -84,19 +85,15 @@ void PageBlocks::Add(uint32_t warp) {
   last_value_ = static_cast<size_t>(values_end - valued.begin());
   const uint32_t first = warps.first_range[warp];
   for (uint32_t range = first; range < first + warps.range_count[warp]; ++range) {
-    const trace::Declaration& declared = model_.declarations[ranges.declaration[range]];
-    const bool token = (ranges.flags[range] & trace::kRangeToken) != 0;
-    const uint16_t depth = ranges.depth[range];
+    if (!detail_.HasRange(warp, range)) continue;
+    const PageRow place = RowOfRange(model_, range);
     uint32_t row = kNoRow;
-    if (!token && (declared.group | declared.lane) == 0) {
-      if (plain_rows_.size() <= depth) plain_rows_.resize(depth + 1u, kNoRow);
-      if (plain_rows_[depth] == kNoRow) plain_rows_[depth] = RowOf({.depth = depth});
-      row = plain_rows_[depth];
+    if (place == PageRow{.depth = place.depth}) {
+      if (plain_rows_.size() <= place.depth) plain_rows_.resize(place.depth + 1u, kNoRow);
+      if (plain_rows_[place.depth] == kNoRow) plain_rows_[place.depth] = RowOf(place);
+      row = plain_rows_[place.depth];
     } else {
-      row = RowOf({.group = declared.group,
-                   .lane = declared.lane,
-                   .token = token ? declared.name : 0,
-                   .depth = depth});
+      row = RowOf(place);
     }
     LocalRow(row).push_back(
         {ranges.begin_cycles[range], ranges.end_cycles[range], range, ranges.begin_event[range]});
@@ -104,10 +101,9 @@ void PageBlocks::Add(uint32_t warp) {
   const uint32_t first_mark = warps.first_mark[warp];
   for (uint32_t mark = first_mark; mark < first_mark + warps.mark_count[warp]; ++mark) {
     const uint32_t event = model_.marks.event[mark];
-    const trace::Declaration& declared = model_.declarations[model_.events.declaration[event]];
+    if (!detail_.HasMark(warp, event)) continue;
     const uint64_t cycles = model_.events.cycles[event];
-    LocalRow(RowOf({.marks = true, .group = declared.group, .lane = declared.lane}))
-        .push_back({cycles, cycles, kNoRow, event});
+    LocalRow(RowOf(RowOfMark(model_, event))).push_back({cycles, cycles, kNoRow, event});
   }
   // Top to bottom as they are drawn: nested ones, lanes, tokens, marks.
   std::vector<uint32_t> order = used_;
@@ -122,21 +118,17 @@ void PageBlocks::Add(uint32_t warp) {
   const uint64_t begin = warps.begin_cycles[warp];
   const uint64_t life = std::max(begin, warps.end_cycles[warp]) - begin;
   const unsigned shift = life >> 32 == 0 ? 0 : static_cast<unsigned>(std::bit_width(life) - 32);
-  Put(kCtaX, Difference(warps.cta_x[warp], last_cta_x_));
-  Put(kCtaY, warps.cta_y[warp]);
-  Put(kCtaZ, warps.cta_z[warp]);
-  Put(kIndex, warps.index[warp] == kNoRow ? 0 : uint64_t{warps.index[warp]} + 1);
-  Put(kSm, warps.sm[warp]);
-  Put(kSlot, warps.slot[warp]);
-  Put(kWarpFlags, warps.flags[warp]);
-  Put(kShift, shift);
-  Put(kBegin, Difference(begin, last_begin_));
-  Put(kLife, Difference(life >> shift, last_life_));
-  Put(kRowCount, order.size());
-  slice_rows_ += order.size();
-  last_cta_x_ = warps.cta_x[warp];
-  last_begin_ = begin;
-  last_life_ = life >> shift;
+  PutHead({.cta_x = warps.cta_x[warp],
+           .cta_y = warps.cta_y[warp],
+           .cta_z = warps.cta_z[warp],
+           .index = warps.index[warp],
+           .sm = warps.sm[warp],
+           .slot = warps.slot[warp],
+           .flags = warps.flags[warp],
+           .shift = shift,
+           .begin = begin,
+           .life = life >> shift,
+           .rows = order.size()});
   for (const uint32_t row : order) {
     std::vector<Slice>& slices = local_[local_of_[row]];
     Put(kRows, row);
@@ -147,6 +139,55 @@ void PageBlocks::Add(uint32_t warp) {
     local_of_[row] = kNoRow;
   }
   used_.clear();
+}
+
+void PageBlocks::PutHead(const WarpHead& head) {
+  Put(kCtaX, Difference(head.cta_x, last_cta_x_));
+  Put(kCtaY, head.cta_y);
+  Put(kCtaZ, head.cta_z);
+  Put(kIndex, head.index == kNoRow ? 0 : uint64_t{head.index} + 1);
+  Put(kSm, head.sm);
+  Put(kSlot, head.slot);
+  Put(kWarpFlags, head.flags);
+  Put(kShift, head.shift);
+  Put(kBegin, Difference(head.begin, last_begin_));
+  Put(kLife, Difference(head.life, last_life_));
+  Put(kRowCount, head.rows);
+  slice_rows_ += head.rows;
+  last_cta_x_ = head.cta_x;
+  last_begin_ = head.begin;
+  last_life_ = head.life;
+}
+
+void PageBlocks::AddLane(const SummaryLane& lane) {
+  PutHead({.index = lane.index,
+           .sm = lane.sm,
+           .shift = lane.shift,
+           .begin = lane.begin,
+           .life = (lane.end - lane.begin) >> lane.shift,
+           .rows = lane.rows.size()});
+  Put(kMembers, lane.warps);
+  Put(kMembers, lane.alive_cycles);
+  for (const SummaryRow& row : lane.rows) {
+    Put(kRows, RowOf(row.row));
+    Put(kRows, row.cells.size());
+    uint64_t last = lane.begin;
+    for (const SummaryCell& cell : row.cells) {
+      PutTime(kGapLow, kGapHigh, (cell.begin - last) >> lane.shift);
+      PutTime(kDurationLow, kDurationHigh, (cell.end - cell.begin) >> lane.shift);
+      last = cell.end;
+      Put(kDeclarations, cell.Dominant());
+      Put(kCells, cell.parts.size());
+      for (const SummaryPart& part : cell.parts) {
+        Put(kCells, part.declaration);
+        Put(kCells, part.count);
+        Put(kCells, part.cycles);
+      }
+      parts_ += cell.parts.size();
+      ++slices_;
+      ++total_;
+    }
+  }
 }
 
 void PageBlocks::PutSlice(const Slice& slice, uint64_t& last, unsigned shift, uint64_t origin) {

@@ -13,12 +13,15 @@
 namespace iket::exporter {
 namespace {
 
-std::string Page(const trace::Model& model) {
+std::string Page(const trace::Model& model, const PageOptions& options = {}) {
   std::string text;
-  EXPECT_TRUE(WritePage(model, [&](std::string_view block) {
-    text += block;
-    return Result<void>();
-  }));
+  EXPECT_TRUE(WritePage(
+      model,
+      [&](std::string_view block) {
+        text += block;
+        return Result<void>();
+      },
+      options));
   return text;
 }
 
@@ -116,7 +119,7 @@ TEST(Page, HasEveryWarpRangeAndMark) {
     for (size_t i = 0; i < head["blocks"].size(); ++i) {
       const auto shape = ColumnsOf(data.at("block" + std::to_string(i)));
       const auto low = ColumnsOf(data.at("low" + std::to_string(i)));
-      ASSERT_EQ(shape.size(), 16u);
+      ASSERT_EQ(shape.size(), 18u);
       ASSERT_EQ(low.size(), 2u);
       EXPECT_EQ(ColumnsOf(data.at("values" + std::to_string(i))).size(), 2u);
       warps += NumbersOf(shape[3]).size();
@@ -136,6 +139,55 @@ TEST(Page, HasEveryWarpRangeAndMark) {
     EXPECT_EQ(ranges, model.ranges.size());
     EXPECT_EQ(cycles, expected);
   }
+}
+
+// What is one by one and what cells count is all that there is, name by name.
+TEST(Page, HasNothingLessWhereMostOfItIsASummary) {
+  for (uint32_t seed = 1; seed < 20; ++seed) {
+    const trace::Model model = MakeSyntheticModel({.seed = seed, .events_per_warp = 200});
+    std::map<uint64_t, uint64_t> expected, found;
+    for (const uint32_t declaration : model.ranges.declaration) ++expected[declaration];
+    for (const uint32_t event : model.marks.event) ++expected[model.events.declaration[event]];
+    std::string note;
+    const uint64_t most = seed % 3 * 1000;
+    const auto data = DataOf(Page(
+        model, {.most_slices = most, .note = [&note](const std::string& text) { note = text; }}));
+    const auto head = nlohmann::json::parse(data.at("head"));
+    const auto& summary = head["summary"];
+    EXPECT_EQ(head["mended"], 0);
+    EXPECT_LE(summary["detailSlices"], most);
+    EXPECT_EQ(summary["slices"], model.ranges.size() + model.marks.size());
+    EXPECT_NE(note.find("the rest is a summary"), std::string::npos);
+    uint64_t warps = 0;
+    for (size_t i = 0; i < head["blocks"].size(); ++i) {
+      const auto shape = ColumnsOf(data.at("block" + std::to_string(i)));
+      const bool lanes = i >= summary["firstBlock"];
+      if (!lanes) {
+        warps += head["blocks"][i][1].get<uint64_t>();
+        for (const uint64_t declaration : NumbersOf(shape[14])) ++found[declaration];
+        continue;
+      }
+      const std::vector<uint64_t> members = NumbersOf(shape[16]), cells = NumbersOf(shape[17]);
+      for (size_t at = 0; at < members.size(); at += 2) warps += members[at];
+      for (size_t at = 0; at < cells.size();) {
+        for (uint64_t parts = cells[at++]; parts > 0; --parts, at += 3) {
+          found[cells[at]] += cells[at + 1];
+        }
+      }
+    }
+    std::erase_if(found, [](const auto& row) { return row.second == 0; });
+    EXPECT_EQ(found, expected);
+    EXPECT_EQ(warps, model.warps.size());
+  }
+}
+
+TEST(Page, HasNoSummaryWhereAllFits) {
+  const trace::Model model = MakeSyntheticModel({});
+  const uint64_t slices = model.ranges.size() + model.marks.size();
+  bool said = false;
+  const PageOptions options = {.most_slices = slices, .note = [&said](auto&) { said = true; }};
+  EXPECT_EQ(Page(model, options), Page(model));
+  EXPECT_FALSE(said);
 }
 
 TEST(Page, NamesCannotEndAnElement) {
@@ -165,7 +217,8 @@ TEST(Page, TheSameModelGivesTheSameBytes) {
 TEST(Page, AWarpThatLivesLongerThanAColumnHoldsIsInCoarserUnits) {
   trace::Model model = MakeSyntheticModel({.launches = 1, .faults = false});
   model.warps.end_cycles[0] = model.warps.begin_cycles[0] + (uint64_t{5} << 33);
-  PageBlocks blocks(model);
+  const PageDetail detail(model, ~uint64_t{0}, nullptr);
+  PageBlocks blocks(model, detail);
   blocks.Add(0);
   EXPECT_EQ(blocks.mended(), 0u);
   EXPECT_GT(blocks.slices(), 0u);

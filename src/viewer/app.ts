@@ -5,7 +5,7 @@ import {buildLevels} from './lod';
 import {assignColours, isLight} from './palette';
 import {makeShades, Raster, Shades} from './raster';
 import {Query} from './search';
-import {byId, short, time} from './text';
+import {byId, count, short, time} from './text';
 import {Link, Trace} from './trace';
 
 const RULER = 22;
@@ -280,13 +280,13 @@ export class App {
       }
       return;
     }
-    const steps = new Int32Array(width + 1);
+    const steps = new Float64Array(width + 1);
     for (const warp of warps) {
       const x0 = Math.floor((trace.warpBegin[warp] - offset(warp) - this.t0) * perNs);
       const x1 = Math.ceil((trace.warpEnd[warp] - offset(warp) - this.t0) * perNs);
       if (x1 < 0 || x0 >= width) continue;
-      ++steps[Math.max(0, x0)];
-      --steps[Math.min(width, Math.max(x1, x0 + 1))];
+      steps[Math.max(0, x0)] += trace.alive[warp];
+      steps[Math.min(width, Math.max(x1, x0 + 1))] -= trace.alive[warp];
     }
     let most = 1;
     let alive = 0;
@@ -295,7 +295,7 @@ export class App {
     const colour = this.dark ? 0xff9a7a5a : 0xffd0b090;
     for (let x = 0; x < width; ++x) {
       alive += steps[x];
-      const high = Math.ceil(alive / most * room);
+      const high = Math.max(0, Math.ceil(alive / most * room - 1e-9));
       for (let y = y1 - high; y < y1; ++y) pixels[y * width + x] = colour;
     }
   }
@@ -342,7 +342,7 @@ export class App {
         context.rect(0, y - 6, heading && !lane.folded ? width : this.gutter - 6, lane.height + 12);
         context.clip();
         context.fillStyle = heading ? text : dim;
-        context.fillText((heading ? (lane.folded ? '▸ ' : '▾ ') : '') + short(lane.label) + (heading ? `  ·  ${lane.node.warps.length}` : ''), indent, middle);
+        context.fillText((heading ? (lane.folded ? '▸ ' : '▾ ') : '') + short(lane.label) + (heading ? `  ·  ${count(lane.node.count)}` : ''), indent, middle);
         context.restore();
       }
       if (lane.row >= 0 && lane.height >= 11 && labels < LABELS) labels += this.drawLabels(context, lane, y, LABELS - labels);
@@ -415,7 +415,7 @@ export class App {
       let label = short(trace.name(slice), 60);
       const room = x1 - x0 - 7;
       // A number is there whole or not at all: a part of it reads as another number.
-      const full = type === 0 || !trace.hasValues ? label : `${label}  ${this.payloadText(slice)}`;
+      const full = type === 0 || !trace.hasValues || trace.isCell(slice) ? label : `${label}  ${this.payloadText(slice)}`;
       if (context.measureText(full).width <= room) label = full;
       while (label.length > 2 && context.measureText(label).width > room) {
         label = label.slice(0, Math.max(1, Math.floor(label.length * 0.75) - 1)) + '…';
@@ -426,6 +426,11 @@ export class App {
       ++made;
     }
     return made;
+  }
+  // "summary: 120 slices, most of it mma".
+  cellText(slice: number): string {
+    const n = this.trace.cells.partsOf(slice - this.trace.firstCell).reduce((sum, part) => sum + part.n, 0);
+    return `summary: ${count(n)} begin in it, most of it is ${short(this.trace.name(slice), 60)}`;
   }
   payloadText(slice: number): string {
     const bits = this.trace.payload(slice);

@@ -7,12 +7,17 @@ export interface Declaration {
   file: string; line: number; colour: number;
 }
 export interface LaunchHead {
-  label: string; kernel: string; device: number; first: number; last: number; state: string;
+  label: string; number: number; kernel: string; device: number; first: number; last: number; state: string;
   expected: number; lost: number;
 }
 export interface RowHead { marks: boolean; group: string; lane: string; token: string; depth: number; }
+export interface SummaryHead {
+  capture: string; asked: boolean; firstBlock: number; parts: number; window?: [number, number];
+  detailWarps: number; warps: number; detailSlices: number; slices: number; doubtful: number; arrows: number;
+}
 export interface Head {
   version: number; command: string; host: string; pid: number; originNs: string; damage: string;
+  filter: string; summary?: SummaryHead;
   mended: number;
   devices: {name: string; simulated: boolean; sms: number; clocks: number[][]}[];
   declarations: Declaration[];

@@ -1,5 +1,6 @@
 // main.ts: starts the page.
 import {App} from './app';
+import {showNote} from './cells';
 import {Input} from './input';
 import {Overview} from './overview';
 import {Panels} from './panels';
@@ -16,6 +17,7 @@ async function start(): Promise<void> {
   const app = new App(trace);
   trace.took.groups = performance.now() - read;
   app.textOf = valueText;
+  showNote(app);
   const panels = new Panels(app);
   new Overview(app);
   new Input(app, panels);
@@ -24,11 +26,12 @@ async function start(): Promise<void> {
   const {head} = trace;
   const what = short(head.command, 80);
   document.title = `${what} - iket`;
-  byId('title').textContent = `${what}  ·  ${plural(trace.warpCount, 'warp')}  ·  ${plural(trace.sliceCount, 'slice')}`;
+  byId('title').textContent = `${what}  ·  ${plural(trace.allWarps, 'warp')}  ·  ${plural(trace.allSlices, 'slice')}`;
   const faults = head.counters.filter((counter) => counter.fault).length + head.refused.length;
   const notices: string[] = [];
   if (head.devices.some((device) => device.simulated)) notices.push('Recorded on a software device: no measurement.');
   if (head.damage) notices.push(head.damage);
+  if (head.filter) notices.push(`A part: ${short(head.filter, 300)}.`);
   if (faults > 0) notices.push(`${plural(faults, 'thing')} missing or doubtful: see Trace.`);
   byId('notice').textContent = notices.join('  ');
   byId('notice').hidden = notices.length === 0;

@@ -1,11 +1,13 @@
 // raster.ts: lanes as pixels. A pixel shows the name that takes most of its time, the paler the less
 // of the pixel is taken, and never so pale that a slice is not seen. One line of a lane is computed
-// and then copied to its height; groups (lod.ts) stand for what is narrower than a pixel.
+// and then copied to its height; groups (lod.ts) stand for what is narrower than a pixel. A cell of a
+// summary has the colour of what takes most of it, the paler the less runs in it, in stripes.
 import {GROUP, Level} from './lod';
 import {mix, pixel} from './palette';
 import {Trace} from './trace';
 
 const SHADES = 8;
+const STRIPE = 4;  // every so many pixels of a summary one is left
 
 export interface Shades { background: number; life: number; of: Uint32Array; edge: Uint32Array; }
 
@@ -41,7 +43,26 @@ export class Raster {
       if (to <= 0 || from > trace.life[warp]) continue;
       const scale = piece.slope * unit * perNs;
       const base = (piece.ns + (trace.start[warp] - piece.cycles) * piece.slope - t0) * perNs;
-      drawn += this.piece(line, row, base, scale, Math.max(0, from), to, shades);
+      const draw = trace.isLane(warp) ? this.stripes : this.piece;
+      drawn += draw.call(this, line, row, base, scale, Math.max(0, from), to, shades);
+    }
+    return drawn;
+  }
+
+  private stripes(line: Uint32Array, row: number, base: number, scale: number, from: number, to: number,
+                  shades: Shades): number {
+    const {trace} = this;
+    const stop = trace.rowFirst[row + 1];
+    const marks = trace.rowHead(row).marks;
+    const right = Math.min(to, (line.length - base) / scale);
+    let drawn = 0;
+    for (let i = firstEndingAfter(trace.end, trace.rowFirst[row], stop, Math.max(from, -base / scale));
+         i < stop && trace.begin[i] <= right; ++i, ++drawn) {
+      const load = marks ? 0.5 : Math.min(1, trace.cells.load[i - trace.firstCell]);
+      const colour = shades.of[trace.decl[i] * SHADES + Math.round(load * (SHADES - 1))];
+      const x0 = Math.max(0, Math.floor(Math.max(from, trace.begin[i]) * scale + base));
+      const x1 = Math.min(line.length - 1, Math.ceil(Math.min(to, trace.end[i]) * scale + base));
+      for (let x = x0; x < Math.max(x1, x0 + 1); ++x) if (x % STRIPE !== 0) line[x] = colour;
     }
     return drawn;
   }
@@ -50,7 +71,15 @@ export class Raster {
     const x0 = Math.floor((this.trace.warpBegin[warp] - t0) * perNs);
     const x1 = Math.ceil((this.trace.warpEnd[warp] - t0) * perNs);
     line.fill(shades.background);
-    if (x1 >= 0 && x0 < line.length) line.fill(shades.life, Math.max(0, x0), Math.min(line.length, Math.max(x1, x0 + 1)));
+    if (x1 < 0 || x0 >= line.length) return;
+    line.fill(shades.life, Math.max(0, x0), Math.min(line.length, Math.max(x1, x0 + 1)));
+    const window = this.trace.head.summary?.window;
+    if (!window || this.trace.isLane(warp)) return;
+    // Beyond the window its slices are in the summary: stripes, lest it looks as if it did nothing.
+    for (let x = Math.max(0, x0); x < Math.min(line.length, x1); ++x) {
+      const ns = t0 + x / perNs;
+      if (x % STRIPE === 0 && (ns < window[0] || ns > window[1])) line[x] = shades.background;
+    }
   }
 
   private piece(line: Uint32Array, row: number, base: number, scale: number, from: number, to: number,

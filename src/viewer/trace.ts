@@ -2,6 +2,8 @@
 //
 // A slice is a range or a mark; slices of a row never overlap and are in order; rows of a warp stand
 // together, and warps of a launch. Times of slices are since their warp's begin, in 2^shift cycles.
+// Behind all warps stand lanes of the summary, if there is one, and their slices are its cells.
+import {Cells, laneLabel} from './cells';
 import {columnsOf, Head, LaunchHead, readElement, readJson, RowHead, Times, Varints} from './format';
 
 export interface Piece { cycles: number; ns: number; slope: number; }
@@ -23,6 +25,11 @@ export class Trace {
   start: Float64Array; life: Float64Array; warpBegin: Float64Array; warpEnd: Float64Array;
   warpRow: Uint32Array;
   links: Link[] = [];
+  readonly firstCell: number;  // from this slice on they are cells
+  readonly firstLane: number;  // from this warp on they are lanes of the summary
+  readonly cells: Cells;
+  readonly members: Float64Array;  // by warp, how many it stands for
+  readonly alive: Float64Array;    // and how many of these there are at a time
   readonly took: Record<string, number> = {};  // ms of a step of reading, for benchmarks
   hasValues = false;  // payloads and further values: they are read when all else is on the screen
   private payloadLo = new Uint32Array(0);
@@ -34,6 +41,12 @@ export class Trace {
     const slices = head.blocks.reduce((sum, block) => sum + block[2], 0);
     const warps = head.blocks.reduce((sum, block) => sum + block[1], 0);
     const rows = head.blocks.reduce((sum, block) => sum + block[3], 0);
+    const detail = head.blocks.slice(0, head.summary?.firstBlock);
+    this.firstCell = detail.reduce((sum, block) => sum + block[2], 0);
+    this.firstLane = detail.reduce((sum, block) => sum + block[1], 0);
+    this.cells = new Cells(slices - this.firstCell, head.summary?.parts ?? 0);
+    this.members = new Float64Array(warps).fill(1);
+    this.alive = new Float64Array(warps).fill(1);
     this.rowFirst = new Uint32Array(rows + 1);
     this.rowKind = new Uint32Array(rows);
     this.rowWarp = new Uint32Array(rows);
@@ -89,6 +102,8 @@ export class Trace {
     const gaps = new Times(low[0], shape[12]);
     const durations = new Times(low[1], shape[13]);
     const declarations = new Varints(shape[14]);
+    const [members, cells] = [new Varints(shape[16]), new Varints(shape[17])];
+    const next = () => cells.next();
     const {begin, end} = this;
     const [firstSlice, endSlice, endRow] = [at.slice, at.slice + slices, at.row + rows];
     let {slice, row} = at;
@@ -108,6 +123,11 @@ export class Trace {
       this.warpBegin[warp] = this.nsOf(warp, 0);
       this.warpEnd[warp] = this.nsOf(warp, this.life[warp]);
       this.warpRow[warp] = row;
+      const unit = 2 ** this.shift[warp];
+      if (warp >= this.firstLane) {
+        this.members[warp] = members.next();
+        this.alive[warp] = members.next() / (this.life[warp] * unit || 1);
+      }
       for (let count = rowCount.next(); count > 0; --count, ++row) {
         const kind = rowColumn.next();
         this.rowKind[row] = kind;
@@ -115,7 +135,14 @@ export class Trace {
         this.rowWarp[row] = warp;
         const stop = slice + rowColumn.next();
         declarations.fill(this.decl, slice, stop);
-        if (this.head.rows[kind].marks) {
+        if (warp >= this.firstLane) {
+          for (let time = 0; slice < stop; ++slice) {
+            begin[slice] = time += gaps.next();
+            const lasts = durations.next();
+            end[slice] = time += lasts;
+            this.cells.add(cells.next(), lasts * unit, next);
+          }
+        } else if (this.head.rows[kind].marks) {
           for (let time = 0; slice < stop; ++slice) begin[slice] = end[slice] = time += gaps.next();
         } else {
           for (let time = 0; slice < stop; ++slice) {
@@ -137,10 +164,10 @@ export class Trace {
   // Payloads and further values, a block at a time: what is done meanwhile comes in between.
   async readValues(): Promise<void> {
     const types = this.head.declarations.map((declaration) => declaration.type);
-    this.payloadLo = new Uint32Array(this.sliceCount);
-    this.payloadHi = new Uint32Array(types.some((type) => type >= 4) ? this.sliceCount : 0);
+    this.payloadLo = new Uint32Array(this.firstCell);
+    this.payloadHi = new Uint32Array(types.some((type) => type >= 4) ? this.firstCell : 0);
     let first = 0;
-    for (let i = 0; i < this.head.blocks.length; ++i) {
+    for (let i = 0; first < this.firstCell; ++i) {
       await new Promise((done) => setTimeout(done));
       const [payloads, further] = columnsOf(await readElement(`values${i}`));
       const slices = this.head.blocks[i][2];
@@ -163,6 +190,11 @@ export class Trace {
 
   get sliceCount(): number { return this.begin.length; }
   get warpCount(): number { return this.start.length; }
+  isCell(slice: number): boolean { return slice >= this.firstCell; }
+  // How many there are, one by one or summed up.
+  get allSlices(): number { return this.head.summary?.slices ?? this.sliceCount; }
+  get allWarps(): number { return this.head.summary?.warps ?? this.warpCount; }
+  isLane(warp: number): boolean { return warp >= this.firstLane; }
   launch(warp: number): LaunchHead { return this.head.launches[this.launchOf[warp]]; }
   name(slice: number): string { return this.head.declarations[this.decl[slice]].name; }
   rowHead(row: number): RowHead { return this.head.rows[this.rowKind[row]]; }
@@ -199,7 +231,7 @@ export class Trace {
   // The payload's bits; nothing where there is none, and before hasValues.
   payload(slice: number): bigint | undefined {
     const type = this.head.declarations[this.decl[slice]].type;
-    if (type === 0 || !this.hasValues) return undefined;
+    if (type === 0 || !this.hasValues || this.isCell(slice)) return undefined;
     const low = BigInt(this.payloadLo[slice]);
     return type >= 4 ? low | BigInt(this.payloadHi[slice]) << 32n : low;
   }
@@ -219,9 +251,11 @@ export class Trace {
   }
 
   warpLabel(warp: number): string {
-    return this.index[warp] < 0 ? 'warp ?' : `warp ${this.index[warp]}`;
+    const label = this.index[warp] < 0 ? 'warp ?' : `warp ${this.index[warp]}`;
+    return this.isLane(warp) ? laneLabel(this, warp, label) : label;
   }
   ctaLabel(warp: number): string {
+    if (this.isLane(warp)) return 'Summary';
     if (this.warpFlags[warp] & 64) return 'CTA ?';
     return `CTA (${this.ctaX[warp]}, ${this.ctaY[warp]}, ${this.ctaZ[warp]})`;
   }

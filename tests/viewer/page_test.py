@@ -75,6 +75,11 @@ class Page(unittest.TestCase):
             path = cls.files[name] = os.path.join(cls.folder.name, name + ".html")
             subprocess.run([os.environ["IKET"], "export", f"{ROOT}/tests/data/h200/{name}.iketcap", "-o", path],
                            check=True, capture_output=True)
+        for name, options in (("few", ["--page-slices", "1000"]), ("cta", ["--summarize-rest", "--cta", "3,0,0", "--window", "2us..9us"])):
+            path = cls.files[name] = os.path.join(cls.folder.name, name + ".html")
+            said = subprocess.run([os.environ["IKET"], "export", f"{ROOT}/tests/data/h200/gemm_wgmma_marked.iketcap", "-o", path, *options],
+                                  check=True, capture_output=True, text=True).stderr
+            assert "the rest is a summary" in said, said
         for kind in ("hostile", "4000"):
             path = cls.files[kind] = os.path.join(cls.folder.name, kind + ".html")
             subprocess.run([os.environ["IKET_MAKE_PAGE"], path, kind, "64"], check=True, capture_output=True)
@@ -183,6 +188,72 @@ class Page(unittest.TestCase):
             self.assertLess(wrong[0], wrong[1] * 0.002 + 1, wrong)
             self.assertGreater(wrong[1], 1000)
             self.press("w", "w", "w", "w")
+
+    LEGEND = "[...document.querySelectorAll('#legend .entry')].map(e => e.textContent).sort()"
+
+    def test_a_summary_counts_what_it_stands_for(self):
+        everything = self.open().evaluate(self.LEGEND)
+        self.page.click("#tab-statistics")
+        rows = "[...document.querySelectorAll('#statistics tr')].map(r => [...r.cells].map(c => c.textContent).filter((_, i) => i < 2).join(' ')).sort()"
+        table = self.page.evaluate(rows)
+        self.search("mma")
+        found = self.page.text_content("#found")
+        for name, slices in (("few", "987"), ("cta", None)):
+            page = self.open(name)
+            self.assertEqual(page.evaluate(self.LEGEND), everything)
+            self.assertIn("384 warps  ·  9,472 slices", page.text_content("#title"))
+            page.click("#tab-statistics")
+            self.assertEqual(page.evaluate(rows), table)
+            if slices:
+                self.assertIn(f"{slices} of 9,472 ranges and marks are shown one by one", page.text_content("#summarized"))
+            self.search("mma")
+            self.assertEqual(page.text_content("#found"), found)
+
+    def test_a_summary_says_what_it_is(self):
+        self.assertFalse(self.open().is_visible("#summary"))
+        page = self.open("few")
+        self.assertTrue(page.is_visible("#summary"))
+        self.app("app.select(app.trace.firstCell)")
+        self.press("Shift")
+        text = page.text_content("#details")
+        self.assertIn("A summary, not a range", text)
+        counts = self.app("app.trace.cells.partsOf(0).map(part => [app.trace.head.declarations[part.decl].name, part.n, part.cycles])")
+        for name, n, cycles in counts:
+            self.assertIn(f"{name}{n:,}{cycles:,}", text)
+        # Striped, in the colour of the first of them: a quarter of the pixels is left.
+        painted = self.app("""(() => {
+          const at = app.rectangle(app.selected), c = document.getElementById('raster');
+          const p = c.getContext('2d').getImageData(at.x + 4, at.y + 4, Math.floor(at.w / 4) * 4 - 8, 1).data;
+          let left = 0;
+          for (let i = 0; i < p.length; i += 4) if ((p[i] << 16 | p[i + 1] << 8 | p[i + 2]) === 0xebeef2) ++left;
+          return [left, p.length / 4];
+        })()""")
+        self.assertEqual(painted[0] * 4, painted[1])
+
+    def test_a_summary_says_how_to_get_the_rest(self):
+        """The command on the page, as it stands there, makes a page in which that is one by one."""
+        page = self.open("few")
+        self.app("app.select(app.trace.firstCell)")
+        self.press("f")
+        words = page.text_content("#details code").split()
+        self.assertEqual(words[:2], ["iket", "export"])
+        path = self.files["more"] = os.path.join(self.folder.name, "more.html")
+        subprocess.run([os.environ["IKET"], *words[1:], "-o", path], check=True, capture_output=True, cwd=f"{ROOT}/tests/data/h200")
+        sm, begin, end = self.app("[app.trace.sm[app.trace.rowWarp[app.trace.rowOf(app.selected)]], app.trace.beginNs(app.selected), app.trace.endNs(app.selected)]")
+        self.open("more")
+        left = self.app(f"""(() => {{
+          const t = app.trace;
+          let left = 0;
+          for (let s = t.firstCell; s < t.sliceCount; ++s) {{
+            const warp = t.rowWarp[t.rowOf(s)];
+            if (t.sm[warp] !== {sm}) continue;
+            // Cells may reach over the window's edge; none lies within.
+            if (t.beginNs(s) > {begin} + 1 && t.endNs(s) < {end} - 1) ++left;
+          }}
+          return left;
+        }})()""")
+        self.assertEqual(left, 0)
+        self.assertGreater(self.app("app.trace.firstCell"), 10)
 
     def test_hostile_names_stay_text(self):
         page = self.open("hostile")
