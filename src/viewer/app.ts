@@ -193,6 +193,15 @@ export class App {
     const lane = this.lanes[laneAt(this.lanes, at)];
     return at >= lane.y && at < lane.y + lane.height ? lane : null;
   }
+  headingsInView(): Lane[] {
+    const found: Lane[] = [];
+    for (let i = this.lanes.length ? laneAt(this.lanes, this.scroll) : 0; i < this.lanes.length; ++i) {
+      const lane = this.lanes[i];
+      if (lane.y > this.scroll + this.height) break;
+      if (lane.row < 0 && lane.warp < 0) found.push(lane);
+    }
+    return found;
+  }
   isShown(decl: number): boolean {
     return !this.hidden.has(this.trace.head.declarations[decl].name) &&
       (!this.query || this.query.empty || this.query.declaration(decl));

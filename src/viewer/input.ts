@@ -10,7 +10,7 @@ const KEYS: [string, string][] = [
   ['w  s', 'zoom in, out'], ['a  d', 'move left, right'], ['arrows', 'move and scroll'],
   ['wheel', 'scroll; with Ctrl zoom, with Shift move'], ['drag', 'move'], ['Shift drag', 'statistics of a box'],
   ['.  ,', 'next, previous slice of the lane'], ['j  k', 'lane below, above'], ['[  ]', 'previous, next of the same name'],
-  ['f  Enter', 'zoom to the selection'], ['0', 'all of it'], ['Space', 'fold or unfold'], ['+  -', 'taller, flatter lanes'],
+  ['f  Enter', 'zoom to the selection'], ['0', 'all of it'], ['Space', 'fold or unfold'], ['Tab', 'to the headings: arrows move, Enter folds'], ['+  -', 'taller, flatter lanes'],
   ['m', 'measure by dragging'], ['r', 'roles: the same warp of every CTA'], ['/', 'search; Enter next, Shift Enter previous'],
   ['t', 'light or dark'], ['Esc', 'put away']];
 

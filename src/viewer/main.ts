@@ -1,6 +1,7 @@
 // main.ts: starts the page.
 import {App} from './app';
 import {showNote} from './cells';
+import {Headings} from './headings';
 import {Input} from './input';
 import {Overview} from './overview';
 import {Panels} from './panels';
@@ -21,6 +22,7 @@ async function start(): Promise<void> {
   const panels = new Panels(app);
   new Overview(app);
   new Input(app, panels);
+  new Headings(app);
   follow(app);
   app.frame();
   const {head} = trace;

@@ -11,7 +11,7 @@ from playwright.sync_api import sync_playwright
 
 # What the page promises; test_the_list_is_tested holds this file to it.
 INTERACTIONS = """collapse reorder role_view search_by_name search_by_payload wasd_and_arrows wheel drag
-box_statistics measure next_and_previous details arrows_of_the_selection histogram statistics_panel legend
+box_statistics measure next_and_previous details arrows_of_the_selection headings_by_keyboard histogram statistics_panel legend
 permalink light_and_dark small_window touch keyboard_alone overview""".split()
 ROOT = os.environ["IKET_SOURCE_DIR"]
 
@@ -498,6 +498,41 @@ class Page(unittest.TestCase):
         lanes = self.app("app.lanes.length")
         self.press(" ")
         self.assertLess(self.app("app.lanes.length"), lanes)
+
+    def test_does_headings_by_keyboard(self):
+        page = self.open()
+        focused = "(() => { const e = document.activeElement; return [e.dataset.key ?? e.id, e.getAttribute('aria-expanded'), e.getAttribute('aria-label')]; })()"
+        page.focus("#lanes")
+        self.press("Tab")
+        self.assertEqual(page.evaluate(focused), ["l0", "true", page.evaluate(focused)[2]])
+        self.assertIn("384 warps", page.evaluate(focused)[2])
+        self.press("ArrowDown")
+        self.assertEqual(page.evaluate(focused), ["l0s0", "true", "SM 0, 12 warps"])
+        lanes = self.app("app.lanes.length")
+        self.press("Enter")
+        self.assertEqual(page.evaluate(focused)[:2], ["l0s0", "false"])
+        self.assertLess(self.app("app.lanes.length"), lanes)
+        self.press(" ")
+        self.assertEqual(self.app("app.lanes.length"), lanes)
+        self.press("ArrowRight")
+        self.assertEqual(page.evaluate(focused)[2], "CTA (16, 0, 0), 12 warps")
+        self.press("ArrowLeft", "ArrowLeft")
+        self.assertEqual(page.evaluate(focused)[:2], ["l0s0", "true"])
+        # The last is out of sight: it comes, and has the focus where it is drawn.
+        self.press("End")
+        key = page.evaluate(focused)[0]
+        self.assertEqual(key, self.app("app.lanes.filter(l => l.row < 0 && l.warp < 0).pop().node.key"))
+        self.assertGreater(self.app("app.scroll"), 0)
+        box, lane = page.evaluate("document.activeElement.getBoundingClientRect().top"), self.app(f"app.yOf(app.lanes.find(l => l.node.key === '{key}'))")
+        self.assertAlmostEqual(box, lane + page.evaluate("document.getElementById('lanes').getBoundingClientRect().top"), delta=1)
+        # Wheeled away it keeps the focus, and one Tab leaves the tree.
+        page.mouse.move(700, 400)
+        page.mouse.wheel(0, -5000)
+        self.press("Shift")
+        self.assertEqual(page.evaluate(focused)[0], key)
+        self.press("Tab")
+        self.assertEqual(page.evaluate(focused)[0], "tab-details")
+        self.assertEqual(page.locator("#headings [tabindex='0']").count(), 1)
 
     def test_does_overview(self):
         page = self.open()
