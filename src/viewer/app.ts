@@ -351,7 +351,7 @@ export class App {
         context.rect(0, y - 6, heading && !lane.folded ? width : this.gutter - 6, lane.height + 12);
         context.clip();
         context.fillStyle = heading ? text : dim;
-        context.fillText((heading ? (lane.folded ? '▸ ' : '▾ ') : '') + short(lane.label) + (heading ? `  ·  ${count(lane.node.count)}` : ''), indent, middle);
+        context.fillText((heading ? (lane.folded ? '▸ ' : '▾ ') : '') + short(lane.label) + (heading && lane.node.count ? `  ·  ${count(lane.node.count)}` : ''), indent, middle);
         context.restore();
       }
       if (lane.row >= 0 && lane.height >= 11 && labels < LABELS) labels += this.drawLabels(context, lane, y, LABELS - labels);

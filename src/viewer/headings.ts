@@ -48,7 +48,7 @@ export class Headings {
       this.shown.set(node.key, element);
       this.holder.append(element);
     }
-    element.setAttribute('aria-label', `${short(node.label)}, ${plural(node.count, 'warp')}`);
+    element.setAttribute('aria-label', short(node.label) + (node.count ? `, ${plural(node.count, 'warp')}` : ''));
     element.setAttribute('aria-level', String(node.level + 1));
     element.setAttribute('aria-expanded', String(!lane.folded));
     element.style.top = `${this.app.yOf(lane)}px`;

@@ -87,6 +87,7 @@ export class Raster {
     const {trace, levels} = this;
     const {begin, end, decl} = trace;
     const width = line.length;
+    const {marks} = trace.rowHead(row);
     const stop = trace.rowFirst[row + 1];
     const left = Math.max(from, -base / scale);
     const right = Math.min(to, (width - base) / scale);
@@ -120,13 +121,14 @@ export class Raster {
       const last = Math.min(width - 1, Math.floor(x1));
       ++drawn;
       if (last <= first) {
-        const mark = !group && begin[i] === end[i];
-        const weight = group ? group.busy[node] * scale : mark ? 1 : Math.max(x1 - x0, 0.05);
+        const weight = marks ? 1 : group ? group.busy[node] * scale : Math.max(x1 - x0, 1e-9);
         if (first !== px) { flush(); px = first; cover = 0; most = 0; }
         cover = Math.min(1, cover + weight);
         if (weight > most) { most = weight; best = what; }
       } else {
-        const share = Math.min(1, first + 1 - x0);
+        // A group over the edge of two pixels is as pale in both.
+        const dense = group && !marks ? Math.min(1, group.busy[node] * scale / (x1 - x0)) : 1;
+        const share = Math.min(1, first + 1 - x0) * dense;
         if (first !== px) { flush(); px = first; cover = 0; most = 0; }
         cover = Math.min(1, cover + share);
         if (share >= most) { most = share; best = what; }
@@ -135,7 +137,7 @@ export class Raster {
         line.fill(full, first + 1, last);
         if (last - first > 3 && x0 >= 0) line[first] = shades.edge[what];
         px = last;
-        cover = most = x1 >= width ? 1 : x1 - last;
+        cover = most = (x1 >= width ? 1 : x1 - last) * dense;
         best = what;
       }
       i += size;

@@ -80,7 +80,7 @@ class Page(unittest.TestCase):
             said = subprocess.run([os.environ["IKET"], "export", f"{ROOT}/tests/data/h200/gemm_wgmma_marked.iketcap", "-o", path, *options],
                                   check=True, capture_output=True, text=True).stderr
             assert "the rest is a summary" in said, said
-        for kind in ("hostile", "4000"):
+        for kind in ("hostile", "4000", "2000000"):
             path = cls.files[kind] = os.path.join(cls.folder.name, kind + ".html")
             subprocess.run([os.environ["IKET_MAKE_PAGE"], path, kind, "64"], check=True, capture_output=True)
         cls.playwright = sync_playwright().start()
@@ -188,6 +188,56 @@ class Page(unittest.TestCase):
             self.assertLess(wrong[0], wrong[1] * 0.002 + 1, wrong)
             self.assertGreater(wrong[1], 1000)
             self.press("w", "w", "w", "w")
+
+    def test_groups_add_up(self):
+        """Groups of slices have the sum of their times, and of eight the name that takes most of it."""
+        self.open("4000")
+        wrong = self.app("""(() => {
+          const t = app.trace, time = (s) => t.end[s] - t.begin[s] + 1;
+          let wrong = 0, looked = 0;
+          app.raster.levels.forEach((level, i) => level.busy.forEach((busy, at) => {
+            const size = 8 ** (i + 1), sums = {};
+            let all = 0;
+            for (let s = at * size; s < (at + 1) * size; ++s) { all += time(s); sums[t.decl[s]] = (sums[t.decl[s]] ?? 0) + time(s); }
+            ++looked;
+            if (Math.abs(busy - all) > all * 1e-6) ++wrong;
+            if (i === 0 && sums[level.decl[at]] !== Math.max(...Object.values(sums))) ++wrong;
+          }));
+          return [wrong, looked > 500];
+        })()""")
+        self.assertEqual(wrong, [0, True])
+
+    def test_pixels_of_groups_are_as_pale_as_a_slow_reference(self):
+        """Dozens of slices a pixel: how much of each pixel is taken, by the slices themselves."""
+        self.open("2000000")
+        found = self.app("""(() => {
+          const t = app.trace, width = 600, line = new Uint32Array(width), shades = app.shades;
+          shades.of.set(Array.from(shades.of, (_, i) => 100 + i % 8));
+          let wrong = 0, looked = 0, grouped = 0;
+          for (let row = 0; row < t.rowKind.length && looked < 30000; row += 7) {
+            if (t.rowHead(row).marks) continue;
+            const warp = t.rowWarp[row], t0 = t.warpBegin[warp], perNs = width / (t.warpEnd[warp] - t0);
+            const slices = t.rowFirst[row + 1] - t.rowFirst[row];
+            if (slices < 4 * width) continue;
+            if (app.raster.row(line, row, t0, perNs, shades) < slices / 2) ++grouped;
+            const cover = new Float64Array(width + 2);
+            for (let s = t.rowFirst[row]; s < t.rowFirst[row + 1]; ++s) {
+              const x0 = (t.nsOf(warp, t.begin[s]) - t0) * perNs, x1 = (t.nsOf(warp, t.end[s]) - t0) * perNs;
+              for (let x = Math.floor(x0); x < x1; ++x) cover[x] += Math.min(x1, x + 1) - Math.max(x0, x);
+            }
+            for (let x = 1; x + 1 < width; ++x) {
+              ++looked;
+              // A group counts where it begins, or half here and half there: a step of seven more or less.
+              const near = [x - 1, x, x + 1].map(at => cover[at] * 7);
+              const shade = line[x] - 100;
+              if (line[x] < 100 ? cover[x] > 0 : shade < Math.min(...near) - 1 || shade > Math.max(...near) + 1) ++wrong;
+            }
+          }
+          return [wrong, looked, grouped];
+        })()""")
+        self.assertGreater(found[1], 5000)
+        self.assertGreater(found[2], 5)
+        self.assertLess(found[0], found[1] * 0.01, found)
 
     LEGEND = "[...document.querySelectorAll('#legend .entry')].map(e => e.textContent).sort()"
 
