@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace iket::exporter {
@@ -146,9 +147,11 @@ SummaryLane PageSummary::LaneOf(std::span<const Member> members) {
       reach(cycles, cycles);
     }
   }
+  std::set<PageRow> places;
+  for (const Slice& slice : slices) places.insert(slice.row);
+  const uint64_t rows_of_all = std::max<uint64_t>(lanes_ * places.size(), 1);
   const uint64_t pieces = std::clamp(
-      std::min(slices.size() / kSlicesInPiece, kAllPieces / std::max(lanes_, uint64_t{1})),
-      uint64_t{1}, kMostPieces);
+      std::min(slices.size() / kSlicesInPiece, kAllCells / rows_of_all), uint64_t{1}, kMostPieces);
   // One more than the last moment, so that what begins there has a piece, too.
   const uint64_t span = lane.end - lane.begin + 1;
   lane.shift = span >> 32 == 0 ? 0 : static_cast<unsigned>(std::bit_width(span) - 31);

@@ -50,9 +50,9 @@ struct SummaryLane {
 
 class PageSummary {
  public:
-  static constexpr uint64_t kMostPieces = 512;     // of a lane
-  static constexpr uint64_t kAllPieces = 1 << 20;  // of all lanes, or so
-  static constexpr uint64_t kSlicesInPiece = 8;    // no fewer, or it would not be shorter
+  static constexpr uint64_t kMostPieces = 512;    // of a lane
+  static constexpr uint64_t kAllCells = 1 << 18;  // of all lanes: some megabytes of a page
+  static constexpr uint64_t kSlicesInPiece = 8;   // no fewer, or it would not be shorter
 
   PageSummary(const trace::Model& model, const PageDetail& detail);
 

@@ -1,6 +1,7 @@
 // make_page: the timeline page of a random model, for the tests and the benchmark of the page.
 //
-//   make_page OUT SLICES LANES    about so many slices in so many warps, nothing wrong with them
+//   make_page OUT SLICES LANES [MOST]    about so many slices in so many warps, nothing wrong with
+//   them; MOST of them one by one, the rest as a summary
 //   make_page OUT hostile         names that are markup, scripts, bidirectional text and 1 MB of
 //   text
 #include <fmt/format.h>
@@ -60,8 +61,9 @@ int main(int argc, char** argv) {
   auto file = iket::exporter::OutputFile::Create(argv[1]);
   if (!file) return 1;
   const std::clock_t start = std::clock();  // of the processor: the machine may be shared
-  const auto written =
-      iket::exporter::WritePage(model, [&](std::string_view bytes) { return file->Write(bytes); });
+  const auto written = iket::exporter::WritePage(
+      model, [&](std::string_view bytes) { return file->Write(bytes); },
+      {.most_slices = argc > 4 ? std::strtoull(argv[4], nullptr, 10) : ~uint64_t{0}});
   const double took = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   if (!written || !file->Commit()) return 1;
   const auto slices = static_cast<double>(model.ranges.size() + model.marks.size());
