@@ -24,8 +24,37 @@ export function makeShades(colours: number[], shown: (decl: number) => boolean, 
   return {background: pixel(background), life: pixel(life), of, edge};
 }
 
+// How much of a pixel is taken, and by which name the most.
+class Pixel {
+  cover = 0;
+  best = 0;
+  private most = 0;
+  private names = 0;
+  private readonly sums: Float64Array;   // by name; all but those of `taken` are 0
+  private readonly taken: Uint16Array;
+
+  constructor(names: number) {
+    this.sums = new Float64Array(names);
+    this.taken = new Uint16Array(names);
+  }
+  clear(): void {
+    while (this.names > 0) this.sums[this.taken[--this.names]] = 0;
+    this.cover = this.most = 0;
+  }
+  // `share` of it is taken, `own` of that by `name`; both above 0.
+  take(name: number, share: number, own: number): void {
+    this.cover = Math.min(1, this.cover + share);
+    if (this.sums[name] === 0) this.taken[this.names++] = name;
+    const sum = this.sums[name] += own;
+    if (sum > this.most) { this.most = sum; this.best = name; }
+  }
+}
+
 export class Raster {
-  constructor(private readonly trace: Trace, private readonly levels: Level[]) {}
+  private readonly pixel: Pixel;
+  constructor(private readonly trace: Trace, private readonly levels: Level[]) {
+    this.pixel = new Pixel(trace.head.declarations.length);
+  }
 
   // Draws `row` into `line`, a pixel a number, where x = (ns - t0) * perNs. Returns what it drew.
   row(line: Uint32Array, row: number, t0: number, perNs: number, shades: Shades): number {
@@ -95,11 +124,12 @@ export class Raster {
     let level = 0;   // 0: slices; n: groups of 8^n
     let size = 1;
     let drawn = 0;
-    let px = -1, cover = 0, best = 0, most = 0;
-    const flush = () => {
-      if (px >= 0 && px < width && cover > 0) {
-        line[px] = shades.of[best * SHADES + Math.min(SHADES - 1, Math.round(cover * (SHADES - 1)))];
-      }
+    let px = -1;
+    const {pixel} = this;
+    const start = (at: number) => {
+      if (px >= 0 && px < width && pixel.cover > 0) line[px] = shades.of[pixel.best * SHADES + Math.round(pixel.cover * (SHADES - 1))];
+      pixel.clear();
+      px = at;
     };
     while (i < stop && begin[i] <= right) {
       // The largest group that starts here, ends in this row, and is not wider than a pixel.
@@ -122,27 +152,25 @@ export class Raster {
       ++drawn;
       if (last <= first) {
         const weight = marks ? 1 : group ? group.busy[node] * scale : Math.max(x1 - x0, 1e-9);
-        if (first !== px) { flush(); px = first; cover = 0; most = 0; }
-        cover = Math.min(1, cover + weight);
-        if (weight > most) { most = weight; best = what; }
+        if (first !== px) start(first);
+        pixel.take(what, weight, group && !marks ? group.weight[node] * scale : weight);
       } else {
         // A group over the edge of two pixels is as pale in both.
         const dense = group && !marks ? Math.min(1, group.busy[node] * scale / (x1 - x0)) : 1;
-        const share = Math.min(1, first + 1 - x0) * dense;
-        if (first !== px) { flush(); px = first; cover = 0; most = 0; }
-        cover = Math.min(1, cover + share);
-        if (share >= most) { most = share; best = what; }
-        flush();
+        const own = group && !marks ? group.weight[node] / group.busy[node] : 1;  // of what it takes
+        const share = Math.max(1e-9, Math.min(1, first + 1 - x0) * dense);
+        if (first !== px) start(first);
+        pixel.take(what, share, share * own);
+        start(last);
         const full = shades.of[what * SHADES + SHADES - 1];
         line.fill(full, first + 1, last);
         if (last - first > 3 && x0 >= 0) line[first] = shades.edge[what];
-        px = last;
-        cover = most = (x1 >= width ? 1 : x1 - last) * dense;
-        best = what;
+        const rest = (x1 >= width ? 1 : x1 - last) * dense;
+        if (rest > 0) pixel.take(what, rest, rest * own);
       }
       i += size;
     }
-    flush();
+    start(-1);
     return drawn;
   }
 

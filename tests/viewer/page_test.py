@@ -208,36 +208,53 @@ class Page(unittest.TestCase):
         self.assertEqual(wrong, [0, True])
 
     def test_pixels_of_groups_are_as_pale_as_a_slow_reference(self):
-        """Dozens of slices a pixel: how much of each pixel is taken, by the slices themselves."""
+        """Dozens of slices a pixel: how much of it is taken, and by what name most, asked of each slice."""
         self.open("2000000")
         found = self.app("""(() => {
           const t = app.trace, width = 600, line = new Uint32Array(width), shades = app.shades;
-          shades.of.set(Array.from(shades.of, (_, i) => 100 + i % 8));
-          let wrong = 0, looked = 0, grouped = 0;
+          shades.of.set(Array.from(shades.of, (_, i) => 100 + i));
+          const groups = app.raster.levels;
+          let wrong = 0, looked = 0, grouped = 0, misnamed = 0, named = 0;
           for (let row = 0; row < t.rowKind.length && looked < 30000; row += 7) {
             if (t.rowHead(row).marks) continue;
             const warp = t.rowWarp[row], t0 = t.warpBegin[warp], perNs = width / (t.warpEnd[warp] - t0);
             const slices = t.rowFirst[row + 1] - t.rowFirst[row];
             if (slices < 4 * width) continue;
             if (app.raster.row(line, row, t0, perNs, shades) < slices / 2) ++grouped;
-            const cover = new Float64Array(width + 2);
+            const cover = new Float64Array(width + 2), names = Array.from(cover, () => ({}));
             for (let s = t.rowFirst[row]; s < t.rowFirst[row + 1]; ++s) {
               const x0 = (t.nsOf(warp, t.begin[s]) - t0) * perNs, x1 = (t.nsOf(warp, t.end[s]) - t0) * perNs;
-              for (let x = Math.floor(x0); x < x1; ++x) cover[x] += Math.min(x1, x + 1) - Math.max(x0, x);
+              for (let x = Math.floor(x0); x < x1; ++x) {
+                const share = Math.min(x1, x + 1) - Math.max(x0, x);
+                cover[x] += share;
+                names[x][t.decl[s]] = (names[x][t.decl[s]] ?? 0) + share;
+              }
             }
             for (let x = 1; x + 1 < width; ++x) {
               ++looked;
               // A group counts where it begins, or half here and half there: a step of seven more or less.
               const near = [x - 1, x, x + 1].map(at => cover[at] * 7);
-              const shade = line[x] - 100;
+              const shade = (line[x] - 100) % 8;
               if (line[x] < 100 ? cover[x] > 0 : shade < Math.min(...near) - 1 || shade > Math.max(...near) + 1) ++wrong;
             }
+            // Without groups, the name is the one that takes most, where it is clear which.
+            app.raster.levels = [];
+            app.raster.row(line, row, t0, perNs, shades);
+            app.raster.levels = groups;
+            for (let x = 1; x + 1 < width; ++x) {
+              const [most, next] = Object.entries(names[x]).sort((a, b) => b[1] - a[1]);
+              if (!next || most[1] < 0.05 || most[1] < 1.2 * next[1]) continue;
+              ++named;
+              if (Math.floor((line[x] - 100) / 8) !== Number(most[0])) ++misnamed;
+            }
           }
-          return [wrong, looked, grouped];
+          return [wrong, looked, grouped, misnamed, named];
         })()""")
         self.assertGreater(found[1], 5000)
         self.assertGreater(found[2], 5)
         self.assertLess(found[0], found[1] * 0.01, found)
+        self.assertGreater(found[4], 1000)
+        self.assertLess(found[3], found[4] * 0.02, found)
 
     LEGEND = "[...document.querySelectorAll('#legend .entry')].map(e => e.textContent).sort()"
 
