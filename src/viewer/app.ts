@@ -85,12 +85,14 @@ export class App {
     if (!this.open.delete(node.key)) this.open.add(node.key);
     this.relayout();
   }
+  // Warps that have a place: a lane of the summary has none among roles.
+  get placedWarps(): number { return this.roles ? this.trace.firstLane : this.trace.warpCount; }
   // All of what there is, of the launch of what is selected.
   bounds(): [number, number] {
     let low = Infinity;
     let high = -Infinity;
     const {warpBegin, warpEnd} = this.trace;
-    for (let warp = 0; warp < warpBegin.length; ++warp) {
+    for (let warp = 0; warp < this.placedWarps; ++warp) {
       const offset = this.starts ? this.starts[warp] : 0;
       low = Math.min(low, warpBegin[warp] - offset);
       high = Math.max(high, warpEnd[warp] - offset);

@@ -68,13 +68,16 @@ export function showNote(app: App): void {
   if (!summary) return;
   const left = [summary.arrows ? `${plural(summary.arrows, 'arrow')} to or from it` : '',
     summary.doubtful ? `which ${plural(summary.doubtful, 'range')} of it overlap or were never closed` : ''].filter(Boolean);
-  byId('summarized').textContent =
+  const said =
     `${count(summary.detailSlices)} of ${plural(summary.slices, 'range')} and marks are shown one by one, those of ` +
     `${count(summary.detailWarps)} of ${plural(summary.warps, 'warp')}${summary.asked ? ', as was asked for' : ', which come first'}. ` +
     `Striped is a summary of the rest: counts and times are exact, payloads are not in it${left.length ? ', nor ' + left.join(', nor ') : ''}. ` +
     'To have one by one what is shown now:';
   byId('summary').hidden = false;
-  app.onFrame.push(() => { byId('more').textContent = commandFor(app); });
+  app.onFrame.push(() => {
+    byId('summarized').textContent = (app.roles ? 'Roles are of what is shown one by one. ' : '') + said;
+    byId('more').textContent = commandFor(app);
+  });
 }
 
 // "warp 3 of 120 CTAs": a lane of the summary.

@@ -34,7 +34,7 @@ export class Overview {
     const place = new Map(sms.map((sm, i) => [sm, i]));
     const steps = new Float64Array(sms.length * (width + 1));
     const scale = width / (high - low);
-    for (let warp = 0; warp < trace.warpCount; ++warp) {
+    for (let warp = 0; warp < this.app.placedWarps; ++warp) {
       const base = place.get(trace.sm[warp])! * (width + 1);
       const shift = this.app.roles ? trace.launch(warp).first : 0;
       const x0 = Math.max(0, Math.min(width - 1, Math.floor((trace.warpBegin[warp] - shift - low) * scale)));

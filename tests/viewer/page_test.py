@@ -297,6 +297,23 @@ class Page(unittest.TestCase):
         })()""")
         self.assertEqual(painted[0] * 4, painted[1])
 
+    def test_roles_beside_a_summary_are_of_the_rest(self):
+        page = self.open("few")
+        self.press("r")
+        self.assertIn("Roles are of what is shown one by one", page.text_content("#summarized"))
+        self.assertEqual(self.app("app.trees.reduce((sum, tree) => sum + tree.count, 0)"), 39)
+        self.assertLess(self.app("app.bounds()[1]"), 20000)
+
+    def test_a_part_says_what_it_is_a_part_of(self):
+        self.assertNotIn("A part", self.open().text_content("#notice"))
+        path = self.files["part"] = os.path.join(self.folder.name, "part.html")
+        subprocess.run([os.environ["IKET"], "export", f"{ROOT}/tests/data/h200/gemm_wgmma_marked.iketcap", "-o", path, "--cta", "3,0,0"],
+                       check=True, capture_output=True)
+        page = self.open("part")
+        for where in ("#notice", "#trace"):
+            self.assertIn("only --cta 3,0,0: 1 of 1 launches, 12 of 384 warps", page.text_content(where))
+        self.assertFalse(page.is_visible("#summary"))
+
     def test_a_summary_says_how_to_get_the_rest(self):
         """The command on the page, as it stands there, makes a page in which that is one by one."""
         page = self.open("few")
