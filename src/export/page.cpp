@@ -92,10 +92,11 @@ class Writer {
     }
     if (options_.note) {
       options_.note(fmt::format(
-          "{} of {} warps are shown one by one, with {} of {} ranges and marks; the rest is a "
+          "{} of {} warps are shown one by one, with {} of {} ranges and marks{}; the rest is a "
           "summary, whose counts are exact",
           detail_.warps(), model_.warps.size(), detail_.slices(),
-          model_.ranges.size() + model_.marks.size()));
+          model_.ranges.size() + model_.marks.size(),
+          detail_.cut() ? ", since more is not to be on a page (--page-slices)" : ""));
     }
     return {};
   }
@@ -187,6 +188,7 @@ class Writer {
     auto summary = json.Object("summary");
     json.Member("capture", options_.capture);
     json.Member("asked", options_.detail != nullptr);
+    json.Member("cut", detail_.cut());
     json.Member("firstBlock", first_lane_block_);
     json.Member("parts", blocks_.parts());
     json.Member("detailWarps", detail_.warps());

@@ -15,7 +15,8 @@ PageDetail::PageDetail(const trace::Model& model, uint64_t most_slices,
   for (uint32_t warp = 0; warp < model.warps.size(); ++warp) {
     if (!rows_.HasLaunch(model.warps.launch[warp]) || !rows_.HasWarp(warp)) continue;
     const uint64_t slices = SlicesOf(warp);
-    if (slice_count_ + slices > most_slices) break;
+    cut_ = slice_count_ + slices > most_slices;
+    if (cut_) break;
     warps_[warp] = true;
     ++warp_count_;
     slice_count_ += slices;

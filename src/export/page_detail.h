@@ -20,6 +20,8 @@ class PageDetail {
   PageDetail(const trace::Model& model, uint64_t most_slices, const trace::ExcerptOf* wanted);
 
   bool all() const { return all_; }
+  // Not all of what is wanted fits.
+  bool cut() const { return cut_; }
   bool HasWarp(uint32_t warp) const { return all_ || warps_[warp]; }
   // Of any warp; an event that is a mark.
   bool HasRange(uint32_t warp, uint32_t range) const {
@@ -39,7 +41,7 @@ class PageDetail {
   const trace::ExcerptOf* wanted_;
   trace::ExcerptOf everything_;
   trace::ExcerptRows rows_;
-  bool all_;
+  bool all_, cut_ = false;
   std::vector<bool> warps_;  // empty: all
   uint64_t warp_count_ = 0, slice_count_ = 0;
 };

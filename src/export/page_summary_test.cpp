@@ -117,6 +117,9 @@ TEST(PageSummary, ThereIsNoneOfAllAndNothingElseOfNone) {
   EXPECT_TRUE(PageDetail(model, slices, nullptr).all());
   const PageDetail fewer(model, slices - 1, nullptr);
   EXPECT_FALSE(fewer.all());
+  EXPECT_TRUE(fewer.cut());
+  const trace::ExcerptOf of{.sms = {{0, 0}}};
+  EXPECT_FALSE(PageDetail(model, slices, &of).cut());
   EXPECT_EQ(fewer.warps(), model.warps.size() - 1);
   const PageDetail none(model, 0, nullptr);
   EXPECT_EQ(none.slices(), 0u);

@@ -70,7 +70,7 @@ export function showNote(app: App): void {
     summary.doubtful ? `which ${plural(summary.doubtful, 'range')} of it overlap or were never closed` : ''].filter(Boolean);
   const said =
     `${count(summary.detailSlices)} of ${plural(summary.slices, 'range')} and marks are shown one by one, those of ` +
-    `${count(summary.detailWarps)} of ${plural(summary.warps, 'warp')}${summary.asked ? ', as was asked for' : ', which come first'}. ` +
+    `${count(summary.detailWarps)} of ${plural(summary.warps, 'warp')}${!summary.cut ? ', as was asked for' : summary.asked ? ', the first of what was asked for' : ', which come first'}. ` +
     `Striped is a summary of the rest: counts and times are exact, payloads are not in it${left.length ? ', nor ' + left.join(', nor ') : ''}. ` +
     'To have one by one what is shown now:';
   byId('summary').hidden = false;

@@ -12,7 +12,7 @@ export interface LaunchHead {
 }
 export interface RowHead { marks: boolean; group: string; lane: string; token: string; depth: number; }
 export interface SummaryHead {
-  capture: string; asked: boolean; firstBlock: number; parts: number; window?: [number, number];
+  capture: string; asked: boolean; cut: boolean; firstBlock: number; parts: number; window?: [number, number];
   detailWarps: number; warps: number; detailSlices: number; slices: number; doubtful: number; arrows: number;
 }
 export interface Head {

@@ -128,6 +128,7 @@ class ExcerptTest(harness.CliTest):
         self.assertRegex(result.err, r"a\.html: 12 of 384 warps are shown one by one, with \d+ of 9472 ranges and marks; the rest is a summary")
         result = self.iket("export", GEMM, "-o", "b.html", "--page-slices", "0")
         self.assertIn("0 of 384 warps", result.err)
+        self.assertIn("since more is not to be on a page (--page-slices)", result.err)
         self.assertEqual(self.iket("export", GEMM, "-o", "c.html").err, "")
         for options, said in ((("--summarize-rest",), "say what is not to be summarized"),
                               (("--summarize-rest", "--cta", "1", "--split", "sm"), "leave one out"),
