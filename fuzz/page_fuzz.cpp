@@ -13,7 +13,6 @@
 #include <string_view>
 #include <vector>
 
-#include "export/base64.h"
 #include "export/page_block_check.h"
 #include "export/page_check.h"
 #include "export/page_elements.h"
@@ -43,7 +42,7 @@ void PutSized(std::string_view column, std::string& block) {
   block += column;
 }
 
-// One column of a block changed, the others as they were.
+// One column of a part of a block changed, the others as they were.
 std::string ChangedBlock(std::string_view block, std::minstd_rand& random) {
   std::vector<std::string_view> columns;
   exporter::PageColumn all(block);
@@ -62,7 +61,7 @@ std::string ChangedBlock(std::string_view block, std::minstd_rand& random) {
   return result;
 }
 
-std::string Packed(std::string_view bytes) {
+std::string Element(std::string_view id, std::string_view bytes) {
   auto* const compressor = libdeflate_alloc_compressor(1);
   Require(compressor != nullptr);
   std::string packed(libdeflate_zlib_compress_bound(compressor, bytes.size()), '\0');
@@ -70,7 +69,7 @@ std::string Packed(std::string_view bytes) {
                                          packed.size()));
   libdeflate_free_compressor(compressor);
   std::string text;
-  exporter::AppendBase64(packed, text);
+  exporter::AppendElement(id, bytes.size(), packed, text);
   return text;
 }
 
@@ -99,9 +98,9 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
   const exporter::PageElement& element = parts.all[random() % parts.all.size()];
   const auto unpacked = exporter::Unpack(element);
   if (!unpacked) return LLVMFuzzerMutate(data, size, max_size);
-  const std::string changed =
-      element.id.starts_with("block") ? ChangedBlock(*unpacked, random) : Changed(*unpacked);
+  const bool is_json = element.id == "head" || element.id == "links";
+  const std::string changed = is_json ? Changed(*unpacked) : ChangedBlock(*unpacked, random);
   std::string result = page;
-  result.replace(element.bytes_offset, element.base64.size(), Packed(changed));
+  result.replace(element.offset, element.end() - element.offset, Element(element.id, changed));
   return fuzz::Replace(data, size, max_size, std::as_bytes(std::span(result)));
 }

@@ -25,12 +25,16 @@ void Require(bool holds) {
   if (!holds) std::abort();
 }
 
-void Write(const char* format, const trace::Model& model) {
+void Write(const char* format, const trace::Model& model,
+           const exporter::WriteOptions& options = {}) {
   std::string file;
-  const auto written = exporter::WriteAs(format, model, [&](std::string_view block) {
-    file += block;
-    return Result<void>();
-  });
+  const auto written = exporter::WriteAs(
+      format, model,
+      [&](std::string_view block) {
+        file += block;
+        return Result<void>();
+      },
+      options);
   Require(written.has_value());
   const auto checked = exporter::CheckExport(std::as_bytes(std::span(file)), format);
   Require(checked.has_value());
@@ -54,6 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Write("pftrace", *model);
   Write("trace.json", *model);
   Write("html", *model);
+  Write("html", *model, {.page = {.most_slices = 8}});  // most of it as a summary
   return 0;
 }
 

@@ -229,6 +229,24 @@ Result<trace::Model> ExcerptChoice::Of(const trace::Model& model, const std::str
   const bool no_event = !options_.events.empty() &&
                         part.ranges.size() + part.marks.size() + part.unmatched_ends.size() == 0;
   if (part.warps.size() != 0 && !no_event) return part;
+  return NothingOf(model, path);
+}
+
+Result<trace::ExcerptOf> ExcerptChoice::RowsOf(const trace::Model& model,
+                                               const std::string& path) const {
+  trace::ExcerptOf of = RowsOf(model);
+  const std::vector<bool>& names = of.declarations;
+  if (!names.empty() && std::ranges::find(names, true) == names.end())
+    return NothingOf(model, path);
+  const trace::ExcerptRows rows(model, of);
+  for (uint32_t warp = 0; warp < model.warps.size(); ++warp) {
+    if (rows.HasLaunch(model.warps.launch[warp]) && rows.HasWarp(warp)) return of;
+  }
+  return NothingOf(model, path);
+}
+
+tl::unexpected<Error> ExcerptChoice::NothingOf(const trace::Model& model,
+                                               const std::string& path) const {
   return Fail(ErrorKind::kNothing, "{}: {} leaves nothing; it has {}", path, words_,
               Printable(WhatThereIs(model)));
 }

@@ -39,11 +39,14 @@ class ExcerptChoice {
   bool asks() const { return !words_.empty(); }
   // The part of `model` that is asked for. Error (kNothing): there is none; says what there is.
   Result<trace::Model> Of(const trace::Model& model, const std::string& path) const;
+  // The same as rows. Error (kNothing): no warp, or no name, is asked for.
+  Result<trace::ExcerptOf> RowsOf(const trace::Model& model, const std::string& path) const;
 
  private:
   explicit ExcerptChoice(session::KernelChooser chooser) : chooser_(std::move(chooser)) {}
   trace::ExcerptOf RowsOf(const trace::Model& model) const;
   std::string WhatThereIs(const trace::Model& model) const;
+  tl::unexpected<Error> NothingOf(const trace::Model& model, const std::string& path) const;
 
   ExcerptOptions options_;
   std::string words_;  // the options, as they were given

@@ -32,6 +32,8 @@ struct Options {
   std::vector<std::string> dags;
   ExcerptOptions excerpt;
   bool range_cycles = false;
+  std::optional<uint64_t> page_slices;
+  bool summarize_rest = false;
   bool json = false;
 };
 
@@ -195,9 +197,33 @@ std::string PiecePath(const std::string& path, const std::string& piece,
   return fmt::format("{}.{}{}", path.substr(0, path.size() - ending.size()), piece, ending);
 }
 
+// Several captures in one file.
+bool IsTogether(const Options& options) {
+  return !options.output.empty() && options.captures.size() > 1;
+}
+
+// What follows `iket export` in the command that a page has for more of the same. Others may see
+// it: it has names, and not where they lie.
+std::string WordsForMore(const Options& options, const std::string& capture) {
+  const auto word = [](const std::string& path) {
+    return ShellWord(std::filesystem::path(path).filename().string());
+  };
+  if (!IsTogether(options)) return word(capture);
+  std::vector<std::string> words;
+  for (const std::string& one : options.captures) words.push_back(word(one));
+  words.emplace_back("-o");
+  words.push_back(IsStandardOutput(options.output) ? "together.html" : word(options.output));
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
 Result<Line> ExportPart(const Options& options, const std::string& format,
-                        const trace::Model& model, const std::string& path) {
-  auto file = ExportAs(format, model, path, options.range_cycles);
+                        const trace::Model& model, const std::string& path,
+                        const std::string& capture, const trace::ExcerptOf* detail = nullptr) {
+  auto file = ExportAs(format, model, path,
+                       {.range_cycles = options.range_cycles,
+                        .page = {.most_slices = options.page_slices.value_or(exporter::kPageSlices),
+                                 .detail = detail,
+                                 .capture = WordsForMore(options, capture)}});
   if (!file) return tl::unexpected(file.error());
   return Line{.file = *file, .warps = model.warps.size(), .events = model.events.size()};
 }
@@ -216,13 +242,21 @@ Result<std::vector<Line>> ExportModel(const Options& options, const ExcerptChoic
     }
     return lines;
   }
+  if (options.summarize_rest) {
+    const auto detail = choice.RowsOf(loaded.model, loaded.path);
+    if (!detail) return tl::unexpected(detail.error());
+    auto line = ExportPart(options, format, loaded.model, path, loaded.path, &*detail);
+    if (!line) return tl::unexpected(line.error());
+    lines.push_back(std::move(*line));
+    return lines;
+  }
   if (choice.asks()) {
     auto part = choice.Of(loaded.model, loaded.path);
     if (!part) return tl::unexpected(part.error());
     loaded.model = std::move(*part);
   }
   if (options.excerpt.split.empty()) {
-    auto line = ExportPart(options, format, loaded.model, path);
+    auto line = ExportPart(options, format, loaded.model, path, loaded.path);
     if (!line) return tl::unexpected(line.error());
     lines.push_back(std::move(*line));
     return lines;
@@ -233,11 +267,31 @@ Result<std::vector<Line>> ExportModel(const Options& options, const ExcerptChoic
       words += fmt::format(" of what is {}", loaded.model.String(loaded.model.filter));
     }
     auto line = ExportPart(options, format, trace::Excerpt(loaded.model, piece.of, words),
-                           PiecePath(path, piece.name, format));
+                           PiecePath(path, piece.name, format), loaded.path);
     if (!line) return tl::unexpected(line.error());
     lines.push_back(std::move(*line));
   }
   return lines;
+}
+
+Result<void> CheckPage(const Options& options, const std::string& format,
+                       const ExcerptChoice& choice) {
+  const bool is_page = format == "html";
+  if (!is_page && (options.summarize_rest || options.page_slices)) {
+    return Fail(ErrorKind::kUsage, "export: {} is of html; {} has all that is asked for",
+                options.summarize_rest ? "--summarize-rest" : "--page-slices", format);
+  }
+  if (!options.summarize_rest) return {};
+  if (!choice.asks()) {
+    return Fail(ErrorKind::kUsage,
+                "export: --summarize-rest: say what is not to be summarized, with --launch, --cta, "
+                "--cluster, --sm, --window, --kernel or --name");
+  }
+  if (!options.excerpt.split.empty()) {
+    return Fail(ErrorKind::kUsage,
+                "export: --split leaves the rest out, --summarize-rest does not; leave one out");
+  }
+  return {};
 }
 
 Result<void> CheckSplit(const Options& options, const std::string& format) {
@@ -344,14 +398,16 @@ Result<int> Export(const Options& options) {
                 "export: {} has what is declared, of which nothing can be left out", *format);
   }
   if (auto usable = CheckSplit(options, *format); !usable) return tl::unexpected(usable.error());
+  if (auto usable = CheckPage(options, *format, *choice); !usable) {
+    return tl::unexpected(usable.error());
+  }
   const bool to_standard_output = IsStandardOutput(options.output);
   if (to_standard_output) {
     if (auto usable = CheckStandardOutput(options); !usable) return tl::unexpected(usable.error());
   }
   std::vector<Line> lines;
-  const bool together = !options.output.empty() && options.captures.size() > 1;
-  const auto code = together ? ExportTogether(options, *choice, *format, lines)
-                             : ExportEach(options, *choice, *format, lines);
+  const auto code = IsTogether(options) ? ExportTogether(options, *choice, *format, lines)
+                                        : ExportEach(options, *choice, *format, lines);
   if (!code) return tl::unexpected(code.error());
   if (!to_standard_output) PrintLines(lines, options.json);
   return *code;
@@ -364,16 +420,20 @@ std::string ExportPath(const std::string& capture_path, const std::string& forma
 }
 
 Result<Exported> ExportAs(const std::string& format, const trace::Model& model,
-                          const std::string& path, bool range_cycles) {
+                          const std::string& path, exporter::WriteOptions options) {
   auto file = IsStandardOutput(path) ? exporter::OutputFile::StandardOutput()
                                      : exporter::OutputFile::Create(path);
   if (!file) return tl::unexpected(file.error());
   Progress progress("writing " + path);
+  std::string note;
+  options.folder = file->folder();
+  options.progress = progress.Callback();
+  options.page.note = [&note](const std::string& text) { note = text; };
   auto written = exporter::WriteAs(
-      format, model, [&](std::string_view block) { return file->Write(block); },
-      {.range_cycles = range_cycles, .folder = file->folder(), .progress = progress.Callback()});
+      format, model, [&](std::string_view block) { return file->Write(block); }, options);
   if (!written) return tl::unexpected(written.error());
   if (auto committed = file->Commit(); !committed) return tl::unexpected(committed.error());
+  if (!note.empty()) PrintWarning(fmt::format("{}: {}", Printable(path), note));
   return Exported{path, file->bytes_written()};
 }
 
@@ -404,6 +464,14 @@ void AddExport(CLI::App& app, Run& run) {
   sub->add_flag("--cycles", options->range_cycles,
                 "pftrace: also give every range its duration in cycles, as an argument");
   AddExcerpt(*sub, options->excerpt);
+  sub->add_flag("--summarize-rest", options->summarize_rest,
+                "html: what is not asked for is there as well, as sums over pieces of time");
+  sub->add_option(
+         "--page-slices", options->page_slices,
+         fmt::format("html: ranges and marks that are shown one by one, at most, by default "
+                     "{}; the rest is there as such sums",
+                     Count(exporter::kPageSlices)))
+      ->type_name("N");
   sub->add_flag("--json", options->json, "Say what was written as JSON");
   sub->callback([options, &run] { run = [options] { return Export(*options); }; });
 }

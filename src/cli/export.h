@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "export/formats.h"
 #include "trace/model.h"
 
 namespace iket::cli {
@@ -16,9 +17,10 @@ struct Exported {
 // `path` with the capture's extension replaced by `.format`.
 std::string ExportPath(const std::string& capture_path, const std::string& format);
 
-// Writes `model` in one of exporter::FormatNames(), with a progress bar. The file appears whole or
-// not at all; "-" is standard output.
+// Writes `model` in one of exporter::FormatNames(), with a progress bar and, on standard error,
+// what the writer has to say of it; folder, note and progress are set here. The file appears whole
+// or not at all; "-" is standard output.
 Result<Exported> ExportAs(const std::string& format, const trace::Model& model,
-                          const std::string& path, bool range_cycles);
+                          const std::string& path, exporter::WriteOptions options = {});
 
 }  // namespace iket::cli

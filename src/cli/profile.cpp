@@ -56,7 +56,7 @@ int ExportAll(const std::string& formats, const Loaded& loaded, Summary& summary
   int code = kExitDone;
   for (const std::string& format : Names(formats)) {
     if (format == "none") continue;
-    const auto exported = ExportAs(format, loaded.model, ExportPath(loaded.path, format), false);
+    const auto exported = ExportAs(format, loaded.model, ExportPath(loaded.path, format));
     if (exported) {
       summary.AddFile(exported->path, exported->bytes);
     } else {

@@ -15,6 +15,7 @@
 #include "cli/load.h"
 #include "cli/shown_file.h"
 #include "cli/terminal.h"
+#include "cli/text.h"
 #include "export/check.h"
 #include "export/formats.h"
 #include "export/page_elements.h"
@@ -66,10 +67,14 @@ Result<ShownFile> Exported(const std::string& path, std::string_view format) {
   auto file = ShownFile::Create();
   if (!file) return file;
   Progress progress(fmt::format("making the {} of {}", format == "html" ? "page" : "trace", path));
-  const auto written = exporter::WriteAs(format, loaded->model,
-                                         [&](std::string_view block) { return file->Write(block); },
-                                         {.progress = progress.Callback()});
+  std::string note;
+  const auto written = exporter::WriteAs(
+      format, loaded->model, [&](std::string_view block) { return file->Write(block); },
+      {.page = {.capture = ShellWord(std::filesystem::path(path).filename().string()),
+                .note = [&note](const std::string& text) { note = text; }},
+       .progress = progress.Callback()});
   if (!written) return tl::unexpected(written.error());
+  if (!note.empty()) PrintWarning(fmt::format("{}: {}", Printable(path), note));
   return file;
 }
 

@@ -38,7 +38,9 @@ Result<void> Sqlite(const trace::Model& model, const Sink& sink, const WriteOpti
   return WriteSqlite(model, sink, options.folder, options.progress);
 }
 Result<void> Html(const trace::Model& model, const Sink& sink, const WriteOptions& options) {
-  return WritePage(model, sink, options.progress);
+  PageOptions page = options.page;
+  page.progress = options.progress;
+  return WritePage(model, sink, page);
 }
 // Any of them through gzip.
 template <auto kWrite>

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "export/page.h"
 #include "export/sink.h"
 #include "trace/model.h"
 
@@ -26,6 +27,7 @@ bool HasRangeCycles(std::string_view format);
 struct WriteOptions {
   bool range_cycles = false;  // pftrace: PerfettoOptions::range_cycles
   std::string folder = {};    // sqlite: where it may make a file of its own; "" the system's
+  PageOptions page = {};      // html; its progress is the one below
   Progress progress = {};
 };
 

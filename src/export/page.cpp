@@ -1,15 +1,20 @@
 #include "export/page.h"
 
+#include <fmt/format.h>
 #include <libdeflate.h>
 
+#include <algorithm>
+#include <array>
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
 
-#include "export/base64.h"
 #include "export/json_writer.h"
 #include "export/page_block.h"
+#include "export/page_columns.h"
+#include "export/page_detail.h"
 #include "export/page_elements.h"
+#include "export/page_summary.h"
 #include "export/tracks.h"
 #include "trace/counters.h"
 #include "trace/edge_links.h"
@@ -19,23 +24,34 @@ namespace iket::exporter {
 namespace {
 
 constexpr uint64_t kSlicesInBlock = 1 << 20;
-constexpr int kLevel = 6;
+// How hard each is packed: what is taken for noise, as low bytes and payloads are, hardly gets
+// smaller with more work (docs/benchmarks/viewer.md).
+constexpr std::array<int, PageColumns::kParts> kLevels = {5, 2, 1};
+constexpr int kLevelOfText = 9;
+
+struct FreeCompressor {
+  void operator()(libdeflate_compressor* compressor) const {
+    libdeflate_free_compressor(compressor);
+  }
+};
+using Compressor = std::unique_ptr<libdeflate_compressor, FreeCompressor>;
 
 class Writer {
  public:
-  Writer(const trace::Model& model, const Sink& sink, const Progress& progress)
+  Writer(const trace::Model& model, const Sink& sink, const PageOptions& options)
       : model_(model),
         sink_(sink),
-        progress_(progress),
-        compressor_(libdeflate_alloc_compressor(kLevel), libdeflate_free_compressor),
-        blocks_(model) {}
+        options_(options),
+        detail_(model, options.most_slices, options.detail),
+        summary_(model, detail_),
+        blocks_(model, detail_) {}
 
   Result<void> Write() {
-    if (!compressor_) return Fail(ErrorKind::kSystem, "export: no memory for compressing");
     if (auto done = sink_(viewer::kPageBeforeData); !done) return done;
     for (uint32_t launch = 0; launch < model_.launches.size(); ++launch) {
       const uint32_t first = model_.launches[launch].first_warp;
       for (uint32_t i = 0; i < model_.launches[launch].warp_count; ++i) {
+        if (!detail_.HasWarp(first + i)) continue;
         blocks_.Add(first + i);
         ++warps_;
         if (blocks_.slices() < kSlicesInBlock && warps_ < kWarpsInBlock) continue;
@@ -44,32 +60,69 @@ class Writer {
       if (warps_ == 0) continue;
       if (auto done = EndBlock(launch); !done) return done;
     }
-    if (auto done = WriteData("links", Links()); !done) return done;
+    if (auto done = WriteSummary(); !done) return done;
+    if (auto done = WriteData("links", Links(), kLevelOfText); !done) return done;
     // Last, since it says what is in the others.
-    if (auto done = WriteData("head", Head()); !done) return done;
+    if (auto done = WriteData("head", Head(), kLevelOfText); !done) return done;
     return sink_(viewer::kPageAfterData);
   }
 
  private:
   static constexpr uint64_t kWarpsInBlock = 1 << 18;
 
+  // Behind all blocks of warps, so that a page knows the cells by their numbers.
+  Result<void> WriteSummary() {
+    first_lane_block_ = block_rows_.size();
+    if (detail_.all()) return {};
+    for (uint32_t launch = 0; launch < model_.launches.size(); ++launch) {
+      Result<void> done;
+      summary_.EachLane(launch, [&](const SummaryLane& lane) {
+        if (!done) return;
+        blocks_.AddLane(lane);
+        ++warps_;
+        if (blocks_.slices() >= kSlicesInBlock || warps_ >= kWarpsInBlock) done = EndBlock(launch);
+      });
+      if (done && warps_ != 0) done = EndBlock(launch);
+      if (!done) return done;
+    }
+    if (options_.note) {
+      options_.note(fmt::format(
+          "{} of {} warps are shown one by one, with {} of {} ranges and marks{}; the rest is a "
+          "summary, whose counts are exact",
+          detail_.warps(), model_.warps.size(), detail_.slices(),
+          model_.ranges.size() + model_.marks.size(),
+          detail_.cut() ? ", since more is not to be on a page (iket export --page-slices)" : ""));
+    }
+    return {};
+  }
+
   Result<void> EndBlock(uint32_t launch) {
-    block_rows_.push_back({launch, warps_, blocks_.slices()});
+    block_rows_.push_back({launch, warps_, blocks_.slices(), blocks_.slice_rows()});
     warps_ = 0;
-    auto done = WriteData("block" + std::to_string(block_rows_.size() - 1), blocks_.Take());
-    if (progress_) progress_(blocks_.total_slices(), model_.ranges.size() + model_.marks.size());
+    const std::string number = std::to_string(block_rows_.size() - 1);
+    Result<void> done;
+    for (const auto part : {PageColumns::kShape, PageColumns::kLowBytes, PageColumns::kValues}) {
+      if (!done) break;
+      done = WriteData(std::string(PageColumns::kIds[part]) + number, blocks_.Columns(part),
+                       kLevels[part]);
+    }
+    blocks_.End();
+    if (options_.progress)
+      options_.progress(blocks_.total_slices(), model_.ranges.size() + model_.marks.size());
     return done;
   }
 
-  Result<void> WriteData(const std::string& id, std::string_view bytes) {
-    std::string packed(libdeflate_zlib_compress_bound(compressor_.get(), bytes.size()), '\0');
-    packed.resize(libdeflate_zlib_compress(compressor_.get(), bytes.data(), bytes.size(),
-                                           packed.data(), packed.size()));
-    std::string element(kElementBegin);
-    element.append(id).append(kElementBytes);
-    AppendBase64(packed, element);
-    element += kElementEnd;
-    return sink_(element);
+  Result<void> WriteData(const std::string& id, std::string_view bytes, int level) {
+    auto& compressor = compressors_[level];
+    if (!compressor) compressor.reset(libdeflate_alloc_compressor(level));
+    if (!compressor) return Fail(ErrorKind::kSystem, "export: no memory for compressing");
+    packed_.resize(
+        std::max(packed_.size(), libdeflate_zlib_compress_bound(compressor.get(), bytes.size())));
+    const size_t size = libdeflate_zlib_compress(compressor.get(), bytes.data(), bytes.size(),
+                                                 packed_.data(), packed_.size());
+    element_.clear();  // keeps its memory, as an assignment would not
+    AppendElement(id, bytes.size(), std::string_view(packed_).substr(0, size), element_);
+    return sink_(element_);
   }
 
   // Dependencies as lines of four numbers: slice that they lead from, slice that they lead to,
@@ -80,7 +133,10 @@ class Writer {
       auto all = json.Array();
       const auto put = [&](uint32_t from, uint32_t to, uint64_t edge) {
         const uint32_t a = blocks_.SliceOf(from), b = blocks_.SliceOf(to);
-        if (a == trace::kNoRow || b == trace::kNoRow) return;
+        if (a == trace::kNoRow || b == trace::kNoRow) {
+          ++links_left_out_;
+          return;
+        }
         const trace::EventKind kind = model_.declarations[model_.events.declaration[to]].kind;
         json.Value(a);
         json.Value(b);
@@ -103,21 +159,43 @@ class Writer {
     JsonWriter json;
     {
       auto head = json.Object();
-      json.Member("version", 1);
+      json.Member("version", kPageVersion);
       json.Member("shell", ShellChecksum(viewer::kPageBeforeData, viewer::kPageAfterData));
       json.Member("command", model_.String(model_.command));
       json.Member("host", model_.String(model_.host));
       json.Member("pid", model_.process_id);
       json.Member("originNs", std::to_string(model_.origin_ns));
       json.Member("damage", model_.String(model_.damage));
+      json.Member("filter", model_.String(model_.filter));
       json.Member("mended", blocks_.mended());
       WriteDevices(json);
       WriteNames(json);
       WriteLaunches(json);
       WriteTables(json);
       WriteHealth(json);
+      if (!detail_.all()) WriteSummaryFacts(json);
     }
     return json.Take();
+  }
+
+  void WriteSummaryFacts(JsonWriter& json) {
+    auto summary = json.Object("summary");
+    json.Member("capture", options_.capture);
+    json.Member("asked", options_.detail != nullptr);
+    json.Member("cut", detail_.cut());
+    json.Member("firstBlock", first_lane_block_);
+    json.Member("parts", blocks_.parts());
+    json.Member("detailWarps", detail_.warps());
+    json.Member("warps", model_.warps.size());
+    json.Member("detailSlices", detail_.slices());
+    json.Member("slices", model_.ranges.size() + model_.marks.size());
+    json.Member("doubtful", summary_.doubtful());
+    json.Member("arrows", links_left_out_);
+    if (options_.detail && options_.detail->window) {
+      auto window = json.Array("window");
+      json.Value(options_.detail->window->first);
+      json.Value(options_.detail->window->second);
+    }
   }
 
   void WriteDevices(JsonWriter& json) {
@@ -162,6 +240,8 @@ class Writer {
     for (const trace::Launch& launch : model_.launches) {
       auto object = json.Object();
       json.Member("label", LaunchLabel(model_, launch));
+      json.Member("number",
+                  launch.sequence == trace::kNoRow ? int64_t{-1} : int64_t{launch.sequence});
       json.Member("kernel", launch.kernel == trace::kNoRow
                                 ? std::string()
                                 : model_.String(model_.kernels[launch.kernel].demangled));
@@ -182,6 +262,7 @@ class Writer {
         json.Value(block.launch);
         json.Value(block.warps);
         json.Value(block.slices);
+        json.Value(block.rows);
       }
     }
     {
@@ -230,22 +311,27 @@ class Writer {
 
   struct BlockRow {
     uint32_t launch;
-    uint64_t warps, slices;
+    uint64_t warps, slices, rows;
   };
 
   const trace::Model& model_;
   const Sink& sink_;
-  const Progress& progress_;
-  std::unique_ptr<libdeflate_compressor, void (*)(libdeflate_compressor*)> compressor_;
+  const PageOptions& options_;
+  PageDetail detail_;
+  PageSummary summary_;
+  std::map<int, Compressor> compressors_;  // by level
   PageBlocks blocks_;
   std::vector<BlockRow> block_rows_;
-  uint64_t warps_ = 0;  // in the block at hand
+  size_t first_lane_block_ = 0;
+  uint64_t links_left_out_ = 0;
+  uint64_t warps_ = 0;            // in the block at hand
+  std::string packed_, element_;  // kept from one block to the next: both are megabytes
 };
 
 }  // namespace
 
-Result<void> WritePage(const trace::Model& model, const Sink& sink, const Progress& progress) {
-  return Writer(model, sink, progress).Write();
+Result<void> WritePage(const trace::Model& model, const Sink& sink, const PageOptions& options) {
+  return Writer(model, sink, options).Write();
 }
 
 }  // namespace iket::exporter

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <tuple>
 
 #include "trace/model.h"
 
@@ -10,8 +12,7 @@ namespace iket::exporter {
 namespace {
 
 constexpr uint64_t kMost32 = 0xffffffff;
-constexpr std::array kColumnNames = {"warps",        "rows",     "gaps",  "durations",
-                                     "declarations", "payloads", "flags", "values"};
+constexpr uint64_t kMostCycles = std::numeric_limits<int64_t>::max();
 
 }  // namespace
 
@@ -32,8 +33,24 @@ std::optional<std::string_view> PageColumn::Take(uint64_t size) {
   return bytes_.substr(at_ - size, size);
 }
 
-void PageBlockCheck::Add(std::string_view kind, std::string_view text) {
-  faults_.Add(offset_, kind, fmt::format("block{}, warp {}: {}", block_, warp_, text));
+PageColumns::Part PageBlockCheck::PartOf(size_t column) {
+  if (column < PageColumns::kFirst[PageColumns::kLowBytes]) return PageColumns::kShape;
+  if (column < PageColumns::kFirst[PageColumns::kValues]) return PageColumns::kLowBytes;
+  return PageColumns::kValues;
+}
+
+void PageBlockCheck::Add(std::string_view kind, std::string_view text, PageColumns::Part part) {
+  sound_ = false;
+  faults_.Add(parts_[part].offset, kind,
+              fmt::format("{}{}, {} {}: {}", PageColumns::kIds[part], block_,
+                          lanes_ ? "lane" : "warp", warp_, text));
+}
+
+bool PageBlockCheck::AddTo(uint64_t& sum, uint64_t number) {
+  sum += number;
+  if (sum >= number) return true;
+  Add("count", "more than there can be");
+  return false;
 }
 
 bool PageBlockCheck::Next(Column column, uint64_t& number) {
@@ -42,39 +59,100 @@ bool PageBlockCheck::Next(Column column, uint64_t& number) {
     number = *next;
     return true;
   }
-  Add("column", fmt::format("the column of {} ends too soon", kColumnNames[column]));
+  Add("column", fmt::format("the column of {} ends too soon", PageColumns::kNames[column]),
+      PartOf(column));
   return false;
 }
 
-void PageBlockCheck::Take(std::string_view untrusted, size_t index, uint64_t offset) {
-  offset_ = offset;
-  block_ = index;
-  warp_ = slice_ = 0;
-  PageColumn all(untrusted);
-  for (PageColumn& column : columns_) {
-    const auto size = all.Next();
-    const auto bytes = size ? all.Take(*size) : std::nullopt;
-    if (!bytes) {
-      return faults_.Add(
-          offset_, "column",
-          fmt::format("block{}: not {} columns behind their lengths", block_, columns_.size()));
+bool PageBlockCheck::NextTime(Column low, Column high, uint64_t& units) {
+  if (!Next(high, units)) return false;
+  const auto byte = columns_[low].Take(1);
+  if (!byte) {
+    Add("column", fmt::format("the column of {} ends too soon", PageColumns::kNames[low]),
+        PartOf(low));
+    return false;
+  }
+  if (units > kMost32 >> 8) {
+    Add("time", fmt::format("slice {} has more than 32 bits of a time", slice_));
+    return false;
+  }
+  units = units << 8 | static_cast<uint8_t>(byte->front());
+  return true;
+}
+
+bool PageBlockCheck::NextFrom(Column column, uint64_t& last) {
+  uint64_t code = 0;
+  if (!Next(column, code)) return false;
+  last += code >> 1 ^ (0 - (code & 1));
+  return true;
+}
+
+bool PageBlockCheck::NextDeclaration(Column column, uint64_t& declaration) {
+  if (!Next(column, declaration)) return false;
+  if (declaration < head_.types.size()) return true;
+  Add("row",
+      fmt::format("slice {}: declaration {} of {}", slice_, declaration, head_.types.size()));
+  return false;
+}
+
+bool PageBlockCheck::SplitColumns(const PageBlockParts& untrusted) {
+  for (const auto part : {PageColumns::kShape, PageColumns::kLowBytes, PageColumns::kValues}) {
+    PageColumn all(untrusted[part].bytes);
+    const size_t first = PageColumns::kFirst[part], end = PageColumns::kFirst[part + 1];
+    for (size_t column = first; column < end; ++column) {
+      const auto size = all.Next();
+      const auto bytes = size ? all.Take(*size) : std::nullopt;
+      if (!bytes) {
+        Add("column", fmt::format("not {} columns behind their lengths", end - first), part);
+        return false;
+      }
+      columns_[column] = PageColumn(*bytes);
     }
-    column = PageColumn(*bytes);
+    if (!all.done()) Add("column", "bytes behind the last column", part);
   }
+  return true;
+}
+
+bool PageBlockCheck::Take(const PageBlockParts& untrusted, size_t index) {
+  parts_ = untrusted;
+  block_ = index;
+  sound_ = true;
+  lanes_ = head_.HasLanes(index);
+  warp_ = slice_ = slice_rows_ = cta_x_ = begin_ = life_ = 0;
   const PageHead::Block& said = head_.blocks[block_];
-  if (!TakeFlags(said.slices)) return;
-  for (; warp_ < said.warps; ++warp_, ++warps_) {
-    if (!TakeWarp(said.launch)) return;
+  // Cells have neither flags nor values.
+  const uint64_t slices = lanes_ ? 0 : said.slices;
+  if (!SplitColumns(untrusted) || !TakeFlags(slices)) return false;
+  for (; warp_ < said.warps; ++warp_) {
+    if (!TakeWarp()) return false;
   }
-  if (!TakeValues(said.slices)) return;
-  if (slice_ != said.slices) {
-    Add("count", fmt::format("{} slices were read; head says {}", slice_, said.slices));
+  if (!TakeValues(slices)) return false;
+  if (slice_ != said.slices || slice_rows_ != said.rows) {
+    Add("count", fmt::format("{} slices in {} rows were read; head says {} in {}", slice_,
+                             slice_rows_, said.slices, said.rows));
   }
   for (size_t i = 0; i < columns_.size(); ++i) {
     if (columns_[i].done()) continue;
-    Add("column", fmt::format("the column of {} goes on behind the last warp", kColumnNames[i]));
+    Add("column", fmt::format("the column of {} goes on behind the last", PageColumns::kNames[i]),
+        PartOf(i));
   }
-  if (!all.done()) Add("column", "bytes behind the last column");
+  return sound_;
+}
+
+void PageBlockCheck::CheckSums(uint64_t offset) {
+  if (!head_.summary) return;
+  const PageHead::Summary& said = *head_.summary;
+  const std::tuple<std::string_view, uint64_t, uint64_t> sums[] = {
+      {"warps one by one", detail_warps_, said.detail_warps},
+      {"slices one by one", detail_slices_, said.detail_slices},
+      {"warps", warps_, said.warps},
+      {"slices", slices_, said.slices},
+      {"parts of cells", cell_parts_, said.parts}};
+  for (const auto& [what, found, expected] : sums) {
+    if (found == expected) continue;
+    faults_.Add(offset, "count",
+                fmt::format("summary: it says {} {}; {} are there", expected, what, found));
+  }
 }
 
 bool PageBlockCheck::TakeFlags(uint64_t slices) {
@@ -92,60 +170,77 @@ bool PageBlockCheck::TakeFlags(uint64_t slices) {
   return true;
 }
 
-bool PageBlockCheck::TakeWarp(uint64_t launch) {
-  uint64_t x = 0, y = 0, z = 0, index = 0, sm = 0, slot = 0, flags = 0, shift = 0, begin = 0;
-  uint64_t life = 0, rows = 0;
-  for (uint64_t* number : {&x, &y, &z, &index, &sm, &slot, &flags, &shift, &begin, &life, &rows}) {
-    if (!Next(kWarps, *number)) return false;
-  }
-  if (std::ranges::max({x, y, z}) > kMost32 || index > kMost32 || slot > 0xff || flags > 0xff) {
+bool PageBlockCheck::TakeWarp() {
+  uint64_t y = 0, z = 0, index = 0, sm = 0, slot = 0, flags = 0, rows = 0;
+  Life life;
+  const bool there = NextFrom(kCtaX, cta_x_) && Next(kCtaY, y) && Next(kCtaZ, z) &&
+                     Next(kIndex, index) && Next(kSm, sm) && Next(kSlot, slot) &&
+                     Next(kWarpFlags, flags) && Next(kShift, life.shift) &&
+                     NextFrom(kBegin, begin_) && NextFrom(kLife, life_) && Next(kRowCount, rows);
+  if (!there) return false;
+  life.units = life_;
+  if (std::max({cta_x_, y, z}) > kMost32 || index > kMost32 || slot > 0xff || flags > 0xff) {
     Add("count", "a number of its place or state that none has");
   }
-  if (sm >= head_.sms_of_launch[launch]) {
-    Add("row", fmt::format("it ran on SM {} of {}", sm, head_.sms_of_launch[launch]));
+  const size_t sms = head_.sms_of_launch[head_.blocks[block_].launch];
+  if (sm >= sms) Add("row", fmt::format("it ran on SM {} of {}", sm, sms));
+  const uint64_t most_shift = lanes_ ? 33 : 32;
+  if (life.shift > most_shift || life.units > kMost32 || begin_ > kMostCycles) {
+    Add("time", fmt::format("it began at {} and lived for {} times 2^{} cycles", begin_, life.units,
+                            life.shift));
+    return false;
   }
-  constexpr uint64_t kMostShift = 32;
-  if (shift > kMostShift || life > kMost32) {
-    Add("time", fmt::format("it lived for {} times 2^{} cycles", life, shift));
+  if (lanes_) {
+    if (!TakeLane(life)) return false;
+  } else {
+    ++detail_warps_, ++warps_;
   }
   rows_.clear();
   for (; rows > 0; --rows) {
     if (!TakeRow(life)) return false;
   }
-  CheckNesting();
+  CheckRows();
   return true;
 }
 
-bool PageBlockCheck::TakeRow(uint64_t life) {
+bool PageBlockCheck::TakeLane(const Life& life) {
+  uint64_t warps = 0, cycles = 0;
+  if (!Next(kMembers, warps) || !Next(kMembers, cycles) || !AddTo(warps_, warps)) return false;
+  if (warps == 0 ? cycles != 0 : cycles / warps >> life.shift > life.units) {
+    Add("time", fmt::format("{} warps lived for {} cycles in it", warps, cycles));
+  }
+  return true;
+}
+
+bool PageBlockCheck::TakeRow(const Life& life) {
   uint64_t index = 0, count = 0;
   if (!Next(kRows, index) || !Next(kRows, count)) return false;
   if (index >= head_.rows.size()) {
     Add("row", fmt::format("row {} of {}", index, head_.rows.size()));
     return false;
   }
+  ++slice_rows_;
   Row row{.index = index};
+  const bool mark = head_.rows[index].marks;
   uint64_t last = 0;
   for (; count > 0; --count) {
-    if (!TakeSlice(head_.rows[index].marks, life, last, row.slices)) return false;
+    if (lanes_ ? !TakeCell(mark, life, last) : !TakeSlice(mark, life, last, row.slices)) {
+      return false;
+    }
+    ++slice_;
   }
   rows_.push_back(std::move(row));
   return true;
 }
 
-bool PageBlockCheck::TakeSlice(bool mark, uint64_t life, uint64_t& last,
+bool PageBlockCheck::TakeSlice(bool mark, const Life& life, uint64_t& last,
                                std::vector<Slice>& slices) {
   uint64_t gap = 0, duration = 0, declaration = 0;
-  if (!Next(kGap, gap) || !Next(kDuration, duration) || !Next(kDeclaration, declaration)) {
-    return false;
-  }
-  if (gap > kMost32 || duration > kMost32 || last + gap + duration > life) {
+  if (!NextTime(kGapLow, kGapHigh, gap)) return false;
+  if (!mark && !NextTime(kDurationLow, kDurationHigh, duration)) return false;
+  if (!NextDeclaration(kDeclarations, declaration)) return false;
+  if (last + gap + duration > life.units) {
     Add("time", fmt::format("slice {} ends after the warp", slice_));
-    return false;
-  }
-  if (mark && duration != 0) Add("time", fmt::format("slice {}, a mark, has a duration", slice_));
-  if (declaration >= head_.types.size()) {
-    Add("row",
-        fmt::format("slice {}: declaration {} of {}", slice_, declaration, head_.types.size()));
     return false;
   }
   if (!TakePayload(head_.types[declaration])) return false;
@@ -155,7 +250,7 @@ bool PageBlockCheck::TakeSlice(bool mark, uint64_t life, uint64_t& last,
       {.begin = last - duration,
        .end = last,
        .crossed = flags != flags_.end() && (flags->second & trace::kRangeCrossed) != 0});
-  ++slice_;
+  ++detail_slices_, ++slices_;
   ++(mark ? marks_ : ranges_);
   return true;
 }
@@ -163,53 +258,108 @@ bool PageBlockCheck::TakeSlice(bool mark, uint64_t life, uint64_t& last,
 bool PageBlockCheck::TakePayload(trace::PayloadType type) {
   if (type == trace::PayloadType::kNone) return true;
   uint64_t difference = 0, high = 0;
-  if (!Next(kPayload, difference)) return false;
-  if (trace::IsWide(type) && !Next(kPayload, high)) return false;
+  if (!Next(kPayloads, difference)) return false;
+  if (trace::IsWide(type) && !Next(kPayloads, high)) return false;
   if (difference > kMost32 || high > kMost32) {
-    Add("count", fmt::format("slice {}: a payload of too many bits", slice_));
+    Add("count", fmt::format("slice {}: a payload of too many bits", slice_), PageColumns::kValues);
   }
   return true;
 }
 
-void PageBlockCheck::CheckNesting() {
+bool PageBlockCheck::TakeCell(bool mark, const Life& life, uint64_t& last) {
+  uint64_t gap = 0, duration = 0, dominant = 0, parts = 0;
+  if (!NextTime(kGapLow, kGapHigh, gap) || !NextTime(kDurationLow, kDurationHigh, duration) ||
+      !NextDeclaration(kDeclarations, dominant) || !Next(kCells, parts)) {
+    return false;
+  }
+  last += gap + duration;
+  // What begins at the lane's last moment has a unit, too.
+  if (duration == 0 || last > life.units + 1) {
+    Add("time", fmt::format("cell {} lasts for nothing, or ends after the lane", slice_));
+    return false;
+  }
+  cell_.clear();
+  for (; parts > 0; --parts) {
+    if (!TakePart(mark)) return false;
+  }
+  const auto most = std::ranges::max_element(cell_, {}, [](const Part& part) {
+    return std::tuple(part.cycles, part.count, ~part.declaration);
+  });
+  if (most == cell_.end() || most->declaration != dominant) {
+    Add("count", fmt::format("cell {} is of another name than takes most of it", slice_));
+  }
+  std::ranges::sort(cell_, {}, &Part::declaration);
+  if (std::ranges::adjacent_find(cell_, {}, &Part::declaration) != cell_.end()) {
+    Add("row", fmt::format("cell {} has a name twice", slice_));
+  }
+  return true;
+}
+
+bool PageBlockCheck::TakePart(bool mark) {
+  Part part;
+  if (!NextDeclaration(kCells, part.declaration) || !Next(kCells, part.count) ||
+      !Next(kCells, part.cycles)) {
+    return false;
+  }
+  if (part.count == 0 && part.cycles == 0) {
+    Add("count", fmt::format("cell {} has a part that is nothing", slice_));
+  }
+  if (mark && part.cycles != 0) {
+    Add("time", fmt::format("cell {}, of marks, has a duration", slice_));
+  }
+  cell_.push_back(part);
+  ++cell_parts_;
+  return AddTo(slices_, part.count) && AddTo(mark ? marks_ : ranges_, part.count);
+}
+
+void PageBlockCheck::CheckRows() {
   std::ranges::sort(rows_, {}, &Row::index);
   for (size_t i = 1; i < rows_.size(); ++i) {
     if (rows_[i].index == rows_[i - 1].index) {
       Add("row", fmt::format("row {} is there twice", rows_[i].index));
     }
   }
-  for (const Row& row : rows_) {
-    const size_t parent = head_.rows[row.index].parent;
-    if (parent == PageHead::kNone) continue;
-    const auto above = std::ranges::lower_bound(rows_, parent, {}, &Row::index);
-    const bool there = above != rows_.end() && above->index == parent;
-    size_t next = 0;  // of those above, the first that begins later
-    for (const Slice& slice : row.slices) {
-      if (slice.crossed) continue;
-      while (there && next < above->slices.size() && above->slices[next].begin <= slice.begin) {
-        ++next;
-      }
-      if (next != 0 && slice.end <= above->slices[next - 1].end) continue;
-      Add("nesting", fmt::format("a slice of row {} at {} does not lie in one of row {}", row.index,
-                                 slice.begin, parent));
-      break;
-    }
+  if (lanes_) return;
+  for (const Row& row : rows_) CheckNesting(row);
+}
+
+void PageBlockCheck::CheckNesting(const Row& row) {
+  const size_t parent = head_.rows[row.index].parent;
+  if (parent == PageHead::kNone) return;
+  const auto at = std::ranges::lower_bound(rows_, parent, {}, &Row::index);
+  static const std::vector<Slice> kNothing;
+  const auto& above = at != rows_.end() && at->index == parent ? at->slices : kNothing;
+  size_t next = 0;  // of those above, the first that begins later
+  for (const Slice& slice : row.slices) {
+    if (slice.crossed) continue;
+    while (next < above.size() && above[next].begin <= slice.begin) ++next;
+    if (next != 0 && slice.end <= above[next - 1].end) continue;
+    const bool beside = (next == 0 || above[next - 1].end <= slice.begin) &&
+                        (next == above.size() || slice.end <= above[next].begin);
+    if (head_.excerpt && beside) continue;  // what it lay in was not asked for
+    Add("nesting", fmt::format("a slice of row {} at {} does not lie in one of row {}", row.index,
+                               slice.begin, parent));
+    break;
   }
 }
 
 bool PageBlockCheck::TakeValues(uint64_t slices) {
-  for (uint64_t at = 0; !columns_[kValues].done();) {
+  for (uint64_t at = 0; !columns_[kFurther].done();) {
     uint64_t distance = 0, value = 0, low = 0, high = 0;
     for (uint64_t* number : {&distance, &value, &low, &high}) {
-      if (!Next(kValues, *number)) return false;
+      if (!Next(kFurther, *number)) return false;
     }
     if (distance >= slices - at) {
-      Add("row", "a value of a slice that is not there");
+      Add("row", "a value of a slice that is not there", PageColumns::kValues);
       return false;
     }
     at += distance;
-    if (value >= head_.values) Add("row", fmt::format("value {} of {}", value, head_.values));
-    if (low > kMost32 || high > kMost32) Add("count", "a value of too many bits");
+    if (value >= head_.values) {
+      Add("row", fmt::format("value {} of {}", value, head_.values), PageColumns::kValues);
+    }
+    if (low > kMost32 || high > kMost32) {
+      Add("count", "a value of too many bits", PageColumns::kValues);
+    }
   }
   return true;
 }

@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "export/page_block_check.h"
+#include "export/page_columns.h"
 #include "export/page_elements.h"
 #include "export/page_head.h"
 
@@ -75,6 +78,12 @@ class Check {
 
   PageContents Run() {
     CheckShell();
+    if (!parts_.all.empty() && std::ranges::none_of(parts_.all, HasSize)) {
+      faults_.Add(parts_.all.front().offset, "version",
+                  "written by an older iket, in a form of data that this one does not know: export "
+                  "it again");
+      return {};
+    }
     const auto head_bytes = BytesOf("head");
     const auto head =
         head_bytes ? ReadPageHead(*head_bytes, parts_.Find("head")->offset, faults_) : std::nullopt;
@@ -83,13 +92,13 @@ class Check {
       faults_.Add(0, "shell", "what stands around the data is not as it was written");
     }
     PageBlockCheck blocks(*head, faults_);
-    for (size_t i = 0; i < head->blocks.size(); ++i) {
-      const std::string id = fmt::format("block{}", i);
-      const auto bytes = BytesOf(id);
-      if (bytes) blocks.Take(*bytes, i, parts_.Find(id)->offset);
+    bool whole = true;
+    for (size_t i = 0; i < head->blocks.size(); ++i) whole &= CheckBlock(i, blocks);
+    if (whole) blocks.CheckSums(parts_.Find("head")->offset);
+    uint64_t slices = 0;  // one by one
+    for (size_t i = 0; i < head->blocks.size() && !head->HasLanes(i); ++i) {
+      slices += head->blocks[i].slices;
     }
-    uint64_t slices = 0;
-    for (const PageHead::Block& block : head->blocks) slices += block.slices;
     CheckLinks(slices, head->edges);
     CheckIds(head->blocks.size());
     return {.counts = {{"launch", head->sms_of_launch.size()},
@@ -100,6 +109,8 @@ class Check {
   }
 
  private:
+  static bool HasSize(const PageElement& element) { return element.size.has_value(); }
+
   void CheckShell() {
     if (const auto policy = PagePolicy(page_)) {
       if (const auto admits = WhatPolicyAdmits(*policy)) {
@@ -129,6 +140,20 @@ class Check {
     return std::nullopt;
   }
 
+  // False if a part of it cannot be read, or something in it is wrong.
+  bool CheckBlock(size_t index, PageBlockCheck& blocks) {
+    PageBlockParts parts;
+    std::array<std::string, PageColumns::kParts> bytes;
+    for (size_t part = 0; part < parts.size(); ++part) {
+      const std::string id = fmt::format("{}{}", PageColumns::kIds[part], index);
+      auto unpacked = BytesOf(id);
+      if (!unpacked) return false;
+      bytes[part] = std::move(*unpacked);
+      parts[part] = {.bytes = bytes[part], .offset = parts_.Find(id)->offset};
+    }
+    return blocks.Take(parts, index);
+  }
+
   void CheckLinks(uint64_t slices, uint64_t edges) {
     const auto bytes = BytesOf("links");
     if (!bytes) return;
@@ -142,10 +167,10 @@ class Check {
 
   // Each once, and no other; what is missing has been said.
   void CheckIds(size_t blocks) {
-    if (parts_.all.size() <= blocks + 2) return;
+    if (parts_.all.size() <= PageColumns::kParts * blocks + 2) return;
     faults_.Add(parts_.all.front().offset, "count",
-                fmt::format("{} parts with data; {} blocks, a head and links there must be",
-                            parts_.all.size(), blocks));
+                fmt::format("{} parts with data; {} of {} blocks, a head and links there must be",
+                            parts_.all.size(), PageColumns::kParts * blocks, blocks));
   }
 
   const std::string_view page_;

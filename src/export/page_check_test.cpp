@@ -1,10 +1,12 @@
 // Pages that are sound, and what is said of each way to damage one.
 #include "export/page_check.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <libdeflate.h>
 
+#include <array>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,9 +15,11 @@
 #include "export/base64.h"
 #include "export/page.h"
 #include "export/page_block_check.h"
+#include "export/page_columns.h"
 #include "export/page_elements.h"
 #include "export/page_head.h"
 #include "export/synthetic_model.h"
+#include "trace/excerpt.h"
 #include "viewer/page_parts.h"
 
 namespace iket::exporter {
@@ -30,12 +34,15 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-std::string Page(const trace::Model& model) {
+std::string Page(const trace::Model& model, const PageOptions& options = {}) {
   std::string text;
-  EXPECT_TRUE(WritePage(model, [&](std::string_view block) {
-    text += block;
-    return Result<void>();
-  }));
+  EXPECT_TRUE(WritePage(
+      model,
+      [&](std::string_view block) {
+        text += block;
+        return Result<void>();
+      },
+      options));
   return text;
 }
 
@@ -65,11 +72,11 @@ std::string With(const std::string& page, std::string_view id, std::string_view 
                                          packed.size()));
   libdeflate_free_compressor(compressor);
   std::string text;
-  AppendBase64(packed, text);
+  AppendElement(id, bytes.size(), packed, text);
   const PageElements parts = TakeApart(page);
   const PageElement& element = *parts.Find(id);
   std::string changed = page;
-  return changed.replace(element.bytes_offset, element.base64.size(), text);
+  return changed.replace(element.offset, element.end() - element.offset, text);
 }
 
 std::string WithHead(const std::string& page, const std::function<void(json&)>& change) {
@@ -83,6 +90,11 @@ const std::string& Sound() {
   return kPage;
 }
 
+// With a warp or two one by one, and the rest as a summary.
+std::string Summarized(const SyntheticOptions& options = {}) {
+  return Page(MakeSyntheticModel(options), {.most_slices = 30});
+}
+
 TEST(PageCheck, ThePageBeginsAsAllDo) {
   EXPECT_TRUE(viewer::kPageBeforeData.starts_with(kPageBeginning));
   EXPECT_TRUE(LooksLikePage(std::as_bytes(std::span(Sound()))));
@@ -92,18 +104,50 @@ TEST(PageCheck, ThePageBeginsAsAllDo) {
 TEST(PageCheck, ModelsOfAnyKindMakeSoundPages) {
   for (uint32_t seed = 1; seed < 40; ++seed) {
     for (const bool faults : {false, true}) {
-      EXPECT_THAT(FaultsOf(Page(MakeSyntheticModel({.seed = seed, .faults = faults}))), IsEmpty())
-          << seed;
+      const trace::Model model =
+          MakeSyntheticModel({.seed = seed, .events_per_warp = 100, .faults = faults});
+      EXPECT_THAT(FaultsOf(Page(model)), IsEmpty()) << seed;
+      for (const uint64_t most : {0, 1, 300, 2000}) {
+        EXPECT_THAT(FaultsOf(Page(model, {.most_slices = most})), IsEmpty()) << seed << " " << most;
+      }
     }
   }
+}
+
+// Of ranges that are asked for, those that they lie in may not be.
+TEST(PageCheck, PartsOfModelsMakeSoundPages) {
+  for (uint32_t seed = 1; seed < 40; ++seed) {
+    const trace::Model model = MakeSyntheticModel({.seed = seed, .events_per_warp = 100});
+    trace::ExcerptOf of;
+    for (size_t i = 0; i < model.declarations.size(); ++i) {
+      of.declarations.push_back(i % 3 != seed % 3);
+    }
+    const double begin = model.warps.begin_ns[seed % model.warps.size()];
+    if (seed % 2 == 0) of.window = {begin, begin + 1000};
+    EXPECT_THAT(FaultsOf(Page(model, {.detail = &of})), IsEmpty()) << seed;
+    EXPECT_THAT(FaultsOf(Page(model, {.most_slices = 20, .detail = &of})), IsEmpty()) << seed;
+    const trace::Model part = trace::Excerpt(model, of, "what was asked for");
+    if (part.warps.size() == 0) continue;
+    EXPECT_THAT(FaultsOf(Page(part)), IsEmpty()) << seed;
+    EXPECT_THAT(FaultsOf(Page(part, {.most_slices = 20})), IsEmpty()) << seed;
+  }
+}
+
+TEST(PageCheck, CountsWhatIsSummedUp) {
+  const trace::Model model = MakeSyntheticModel({});
+  Faults faults;
+  const std::string page = Summarized();
+  EXPECT_THAT(CheckPage(std::as_bytes(std::span(page)), faults).counts,
+              ElementsAre(testing::Pair("launch", model.launches.size()),
+                          testing::Pair("warp", model.warps.size()),
+                          testing::Pair("range", model.ranges.size()),
+                          testing::Pair("marker", model.marks.size())));
 }
 
 // Policy, shell, tags, base64, checksums: nothing that the page shows can change without being
 // seen. (Deflate has several ways to say the same bytes: a run of zeros repeats what is 1 or 2
 // before it.)
-TEST(PageCheck, EachFlippedBitIsSeen) {
-  const std::string sound = Page(
-      MakeSyntheticModel({.launches = 1, .ctas = 1, .warps_per_cta = 2, .events_per_warp = 8}));
+void ExpectEachFlipIsSeen(const std::string& sound) {
   size_t same = 0;
   const size_t data = TakeApart(sound).before.size(),
                shell = sound.find("</script>\n<script>", data);
@@ -116,8 +160,8 @@ TEST(PageCheck, EachFlippedBitIsSeen) {
     const auto faults = FaultsOf(page);
     if (faults.empty()) {
       ++same;
-      for (const char* id : {"block0", "links", "head"}) {
-        ASSERT_EQ(PartOf(page, id), PartOf(sound, id)) << i << " of " << page.size();
+      for (const PageElement& part : TakeApart(sound).all) {
+        ASSERT_EQ(PartOf(page, part.id), PartOf(sound, part.id)) << i << " of " << page.size();
       }
     }
     for (const auto& fault : faults) ASSERT_LE(fault.offset, page.size());
@@ -125,9 +169,19 @@ TEST(PageCheck, EachFlippedBitIsSeen) {
   EXPECT_LT(same, sound.size() / 1000);
 }
 
+constexpr SyntheticOptions kSmall = {
+    .launches = 1, .ctas = 1, .warps_per_cta = 2, .events_per_warp = 8};
+
+TEST(PageCheck, EachFlippedBitIsSeen) { ExpectEachFlipIsSeen(Page(MakeSyntheticModel(kSmall))); }
+
+TEST(PageCheck, EachFlippedBitOfASummaryIsSeen) {
+  const std::string page = Page(MakeSyntheticModel(kSmall), {.most_slices = 8});
+  ASSERT_TRUE(TakeApart(page).Find("block1"));
+  ExpectEachFlipIsSeen(page);
+}
+
 TEST(PageCheck, EachCutIsSeen) {
-  const std::string sound = Page(
-      MakeSyntheticModel({.launches = 1, .ctas = 1, .warps_per_cta = 2, .events_per_warp = 8}));
+  const std::string sound = Page(MakeSyntheticModel(kSmall), {.most_slices = 8});
   for (size_t size = kPageBeginning.size(); size < sound.size(); ++size) {
     const auto faults = FaultsOf(sound.substr(0, size));
     ASSERT_FALSE(faults.empty()) << size;
@@ -189,13 +243,46 @@ TEST(PageCheck, Parts) {
               ElementsAre(Says("cut", "the part block0 is missing")));
 }
 
+TEST(PageCheck, Sizes) {
+  const PageElements parts = TakeApart(Sound());
+  const PageElement& low = *parts.Find("low0");
+  const auto with = [&](std::string_view size) {
+    std::string page = Sound();
+    const size_t at = page.find("data-size=\"", low.offset) + 11;
+    return FaultsOf(page.replace(at, page.find('"', at) - at, size));
+  };
+  EXPECT_THAT(with(std::to_string(*low.size)), IsEmpty());
+  EXPECT_THAT(with(std::to_string(*low.size - 1)),
+              ElementsAre(Says("data", "low0: it unpacks to more than data-size, ")));
+  EXPECT_THAT(with(std::to_string(*low.size + 1)),
+              ElementsAre(Says("data", fmt::format("low0: it unpacks to {} bytes; data-size is {}",
+                                                   *low.size, *low.size + 1))));
+  EXPECT_THAT(with("99999999999"), ElementsAre(Says("data", "more than ")));
+  for (const char* none : {"", "-1", "1e3", " 1", "99999999999999999999"}) {
+    EXPECT_THAT(with(none), ElementsAre(Says("data", "low0: its data-size is missing")));
+  }
+}
+
+// Those before sizes: their data is not looked into.
+TEST(PageCheck, PagesOfAnOlderIket) {
+  std::string page = Sound();
+  for (size_t at = page.find(" data-size="); at != page.npos; at = page.find(" data-size=", at)) {
+    page.erase(at, page.find('>', at) - at);
+  }
+  const auto faults = FaultsOf(page);
+  EXPECT_THAT(faults, ElementsAre(Says("version", "written by an older iket")));
+  EXPECT_THAT(faults[0].text, HasSubstr("export it again"));
+}
+
 TEST(PageCheck, Heads) {
   const auto with = [](const std::function<void(json&)>& change) {
     return FaultsOf(WithHead(Sound(), change));
   };
   EXPECT_THAT(FaultsOf(With(Sound(), "head", "[")), ElementsAre(Says("json", "head: not JSON")));
   EXPECT_THAT(with([](json& head) { head["version"] = 9; }),
-              ElementsAre(Says("version", "version 9; this iket knows 1")));
+              ElementsAre(Says("version", "version 9, written by a newer iket; this one knows 2")));
+  EXPECT_THAT(with([](json& head) { head["version"] = 1; }),
+              ElementsAre(Says("version", "written by an older iket")));
   EXPECT_THAT(with([](json& head) { head.erase("rows"); }),
               ElementsAre(Says("key", "head lacks rows")));
   EXPECT_THAT(with([](json& head) { head["new"] = {1, 2}; }), IsEmpty());
@@ -214,13 +301,52 @@ TEST(PageCheck, Heads) {
   EXPECT_THAT(with([](json& head) { head["blocks"][0][0] = 99; }),
               ElementsAre(Says("row", "block 0 is of launch 99 of")));
   EXPECT_THAT(with([](json& head) { head["blocks"][0][2] = 1u << 30; }),
-              ElementsAre(Says("count", "slices were read; head says 1073741824")));
+              ElementsAre(Says("count", "rows were read; head says 1073741824")));
   EXPECT_THAT(with([](json& head) { head["blocks"][0][1] = ~uint64_t{0}; }),
-              ElementsAre(Says("column", "the column of warps ends too soon")));
+              ElementsAre(Says("column", "the column of CTA x ends too soon")));
+  EXPECT_THAT(with([](json& head) { head["blocks"][0][3] = 1; }),
+              ElementsAre(Says("count", "rows were read; head says ")));
+  EXPECT_THAT(with([](json& head) { head["blocks"][0].erase(3); }),
+              ElementsAre(Says("type", "block 0 is not four numbers")));
   EXPECT_THAT(with([](json& head) { head["mended"] = 3; }),
               ElementsAre(Says("nesting", "3 slices overlapped")));
   EXPECT_THAT(with([](json& head) { head["devices"][0]["clocks"].clear(); }),
               Contains(Says("row", "it ran on SM ")));
+}
+
+TEST(PageCheck, HeadsOfSummaries) {
+  const std::string page = Summarized();
+  ASSERT_THAT(FaultsOf(page), IsEmpty());
+  const auto with = [&](const std::function<void(json&)>& change) {
+    return FaultsOf(WithHead(page, [&](json& head) { change(head["summary"]); }));
+  };
+  const auto one_more = [&](const char* key) {
+    return with([key](json& summary) { summary[key] = summary[key].get<uint64_t>() + 1; });
+  };
+  EXPECT_THAT(one_more("parts"), ElementsAre(Says("count", "parts of cells; ")));
+  EXPECT_THAT(one_more("warps"), ElementsAre(Says("count", " warps; ")));
+  EXPECT_THAT(one_more("slices"), ElementsAre(Says("count", " slices; ")));
+  EXPECT_THAT(one_more("detailWarps"), ElementsAre(Says("count", " warps one by one; ")));
+  EXPECT_THAT(one_more("detailSlices"), ElementsAre(Says("count", " slices one by one; ")));
+  EXPECT_THAT(one_more("firstBlock"), Not(IsEmpty()));
+  EXPECT_THAT(with([](json& summary) { summary["firstBlock"] = 99; }),
+              Contains(Says("row", "summary: it begins with block 99 of ")));
+  EXPECT_THAT(with([](json& summary) { summary["warps"] = 0; }),
+              Contains(Says("count", "more is shown one by one than there is")));
+  EXPECT_THAT(with([](json& summary) { summary["doubtful"] = 1u << 30; }),
+              ElementsAre(Says("count", "slices are doubtful")));
+  EXPECT_THAT(with([](json& summary) { summary["window"] = {1, nullptr}; }), IsEmpty());
+  EXPECT_THAT(with([](json& summary) { summary["window"] = {1}; }),
+              ElementsAre(Says("type", "window is not two times")));
+  EXPECT_THAT(with([](json& summary) { summary.erase("arrows"); }),
+              ElementsAre(Says("key", "summary lacks arrows")));
+  EXPECT_THAT(FaultsOf(WithHead(page, [](json& head) { head["summary"] = 1; })),
+              ElementsAre(Says("type", "head: summary is not an object")));
+  EXPECT_THAT(FaultsOf(WithHead(page, [](json& head) { head.erase("summary"); })),
+              Contains(Says("column", " ends too soon")));
+  const size_t detail = json::parse(PartOf(page, "head"))["summary"]["detailSlices"];
+  EXPECT_THAT(FaultsOf(With(page, "links", fmt::format("[0,{},1,0]", detail))),
+              ElementsAre(Says("link", "and must be below")));
 }
 
 TEST(PageCheck, Links) {
@@ -237,26 +363,26 @@ TEST(PageCheck, Links) {
 }
 
 // One launch on one SM, rows of depth 0 and 1, marks; declarations without and with a payload.
-PageHead SmallHead(uint64_t warps, uint64_t slices) {
+PageHead SmallHead(uint64_t slices = 3, uint64_t rows = 3) {
   PageHead head;
   head.sms_of_launch = {1};
   head.types = {trace::PayloadType::kNone, trace::PayloadType::kU32, trace::PayloadType::kU64};
   head.rows = {{}, {.parent = 0}, {.marks = true}};
-  head.blocks = {{0, warps, slices}};
+  head.blocks = {{0, 1, slices, rows}};
   head.values = 1;
   return head;
 }
 
-using Columns = std::vector<std::string>;
+using Columns = std::array<std::string, PageColumns::kColumns>;
 
 // Columns of numbers below 128.
-std::string Block(const Columns& columns) {
-  std::string block;
-  for (const std::string& column : columns) {
-    block += static_cast<char>(column.size());
-    block += column;
+std::string Part(const Columns& columns, PageColumns::Part part) {
+  std::string bytes;
+  for (size_t i = PageColumns::kFirst[part]; i < PageColumns::kFirst[part + 1]; ++i) {
+    bytes += static_cast<char>(columns[i].size());
+    bytes += columns[i];
   }
-  return block;
+  return bytes;
 }
 
 std::string Bytes(std::initializer_list<int> numbers) {
@@ -265,59 +391,92 @@ std::string Bytes(std::initializer_list<int> numbers) {
   return bytes;
 }
 
-std::vector<Faults::Fault> FaultsOfBlock(const PageHead& head, const std::string& block) {
+struct Block {
+  explicit Block(const Columns& columns)
+      : shape(Part(columns, PageColumns::kShape)),
+        low(Part(columns, PageColumns::kLowBytes)),
+        values(Part(columns, PageColumns::kValues)) {}
+  std::string shape, low, values;
+};
+
+std::vector<Faults::Fault> FaultsOfBlock(const PageHead& head, const Block& block) {
   Faults faults;
-  PageBlockCheck(head, faults).Take(block, 0, 0);
+  PageBlockCheck check(head, faults);
+  const bool sound = check.Take({{{block.shape, 1}, {block.low, 2}, {block.values, 3}}}, 0);
+  EXPECT_EQ(sound, faults.count() == 0);
+  if (sound) check.CheckSums(0);
   return faults.first();
 }
 
-// A warp of 100 cycles with a range in a range and a mark.
+// A warp or a lane of `life` cycles, below 64.
+Columns SmallWarp(int life, int rows) {
+  Columns columns;
+  for (size_t i = PageColumns::kCtaX; i <= PageColumns::kBegin; ++i) columns[i] = Bytes({0});
+  columns[PageColumns::kIndex] = Bytes({1});
+  columns[PageColumns::kLife] = Bytes({2 * life});
+  columns[PageColumns::kRowCount] = Bytes({rows});
+  return columns;
+}
+
+// A warp of 60 cycles with a range in a range and a mark.
 Columns SmallBlock() {
-  return {Bytes({0, 0, 0, 1, 0, 0, 0, 0, 0, 100, 3}),
-          Bytes({0, 1, 1, 1, 2, 1}),
-          Bytes({10, 20, 50}),
-          Bytes({40, 30, 0}),
-          Bytes({0, 1, 2}),
-          Bytes({8, 6, 1}),
-          {},
-          {}};
+  Columns columns = SmallWarp(60, 3);
+  columns[PageColumns::kRows] = Bytes({0, 1, 1, 1, 2, 1});
+  columns[PageColumns::kGapHigh] = Bytes({0, 0, 0});
+  columns[PageColumns::kGapLow] = Bytes({10, 20, 50});
+  columns[PageColumns::kDurationHigh] = Bytes({0, 0});
+  columns[PageColumns::kDurationLow] = Bytes({40, 30});
+  columns[PageColumns::kDeclarations] = Bytes({0, 1, 2});
+  columns[PageColumns::kPayloads] = Bytes({8, 6, 1});
+  return columns;
 }
 
 TEST(PageBlockCheck, SoundByHand) {
-  EXPECT_THAT(FaultsOfBlock(SmallHead(1, 3), Block(SmallBlock())), IsEmpty());
+  EXPECT_THAT(FaultsOfBlock(SmallHead(), Block(SmallBlock())), IsEmpty());
 }
 
 TEST(PageBlockCheck, WhatCanBeWrongInAWarp) {
   const auto with = [](size_t column, size_t at, int number) {
     Columns columns = SmallBlock();
     columns[column].at(at) = static_cast<char>(number);
-    return FaultsOfBlock(SmallHead(1, 3), Block(columns));
+    return FaultsOfBlock(SmallHead(), Block(columns));
   };
-  EXPECT_THAT(with(0, 4, 1), ElementsAre(Says("row", "block0, warp 0: it ran on SM 1 of 1")));
-  EXPECT_THAT(with(0, 7, 40), ElementsAre(Says("time", "it lived for 100 times 2^40 cycles")));
-  EXPECT_THAT(with(0, 9, 49), ElementsAre(Says("time", "slice 0 ends after the warp")));
-  EXPECT_THAT(with(0, 10, 2),
-              ElementsAre(Says("count", "2 slices were read; head says 3"),
-                          Says("column", "the column of rows goes on"), Says("column", "gaps"),
-                          Says("column", "durations"), Says("column", "declarations"),
+  using P = PageColumns;
+  EXPECT_THAT(with(P::kCtaX, 0, 1), ElementsAre(Says("count", "a number of its place")));
+  EXPECT_THAT(with(P::kSm, 0, 1), ElementsAre(Says("row", "block0, warp 0: it ran on SM 1 of 1")));
+  EXPECT_THAT(with(P::kShift, 0, 40),
+              ElementsAre(Says("time", "it began at 0 and lived for 60 times 2^40 cycles")));
+  EXPECT_THAT(with(P::kBegin, 0, 1), ElementsAre(Says("time", "it began at 18446744073709551615")));
+  EXPECT_THAT(with(P::kLife, 0, 98), ElementsAre(Says("time", "slice 0 ends after the warp")));
+  EXPECT_THAT(with(P::kLife, 0, 1), ElementsAre(Says("time", "lived for 18446744073709551615")));
+  EXPECT_THAT(with(P::kRowCount, 0, 2),
+              ElementsAre(Says("count", "2 slices in 2 rows were read; head says 3 in 3"),
+                          Says("column", "the column of rows goes on"), Says("column", "of gaps"),
+                          Says("column", "declarations"), Says("column", "low bytes of gaps"),
                           Says("column", "payloads")));
-  EXPECT_THAT(with(1, 0, 3), ElementsAre(Says("row", "row 3 of 3")));
-  EXPECT_THAT(with(1, 2, 0), ElementsAre(Says("row", "row 0 is there twice")));
-  EXPECT_THAT(with(3, 1, 31), ElementsAre(Says("nesting", "a slice of row 1 at 20 does not lie")));
-  EXPECT_THAT(with(2, 1, 9), ElementsAre(Says("nesting", "a slice of row 1 at 9 does not lie")));
-  EXPECT_THAT(with(3, 2, 1), ElementsAre(Says("time", "slice 2, a mark, has a duration")));
-  EXPECT_THAT(with(4, 0, 3), ElementsAre(Says("row", "slice 0: declaration 3 of 3")));
-  EXPECT_THAT(with(4, 2, 1), ElementsAre(Says("column", "the column of payloads goes on")));
-  EXPECT_THAT(with(4, 0, 1), ElementsAre(Says("column", "the column of payloads ends too soon")));
+  EXPECT_THAT(with(P::kRows, 0, 3), ElementsAre(Says("row", "row 3 of 3")));
+  EXPECT_THAT(with(P::kRows, 2, 0), ElementsAre(Says("row", "row 0 is there twice")));
+  EXPECT_THAT(with(P::kDurationLow, 1, 31),
+              ElementsAre(Says("nesting", "a slice of row 1 at 20 does not lie")));
+  EXPECT_THAT(with(P::kGapLow, 1, 9),
+              ElementsAre(Says("nesting", "a slice of row 1 at 9 does not lie")));
+  EXPECT_THAT(with(P::kGapHigh, 2, 1), ElementsAre(Says("time", "slice 2 ends after the warp")));
+  EXPECT_THAT(with(P::kDeclarations, 0, 3),
+              ElementsAre(Says("row", "slice 0: declaration 3 of 3")));
+  EXPECT_THAT(with(P::kDeclarations, 2, 1),
+              ElementsAre(Says("column", "the column of payloads goes on")));
+  const auto faults = with(P::kDeclarations, 0, 1);
+  EXPECT_THAT(faults, ElementsAre(Says("column", "values0, warp 0: the column of payloads ends")));
+  EXPECT_EQ(faults[0].offset, 3u);
 }
 
 TEST(PageBlockCheck, FlagsAndValues) {
   const auto with = [](const std::string& flags, const std::string& values) {
     Columns columns = SmallBlock();
-    columns[3][1] = 31;  // beyond the one that it lies in
-    columns[6] = flags;
-    columns[7] = values;
-    return FaultsOfBlock(SmallHead(1, 3), Block(columns));
+    columns[PageColumns::kDurationLow][1] = 31;  // beyond the one that it lies in
+    columns[PageColumns::kFlags] = flags;
+    columns[PageColumns::kFurther] = values;
+    return FaultsOfBlock(SmallHead(), Block(columns));
   };
   const std::string crossed = Bytes({1, trace::kRangeCrossed});
   EXPECT_THAT(with(crossed, ""), IsEmpty());
@@ -330,13 +489,87 @@ TEST(PageBlockCheck, FlagsAndValues) {
   EXPECT_THAT(with(crossed, Bytes({2, 0, 5})), ElementsAre(Says("column", "values ends too soon")));
 }
 
+// What is left of an excerpt may lie in nothing, but not across an edge.
+TEST(PageBlockCheck, NestingOfAnExcerpt) {
+  PageHead head = SmallHead();
+  head.excerpt = true;
+  Columns columns = SmallBlock();
+  columns[PageColumns::kDurationLow] = Bytes({5, 30});
+  EXPECT_THAT(FaultsOfBlock(head, Block(columns)), IsEmpty());
+  EXPECT_THAT(FaultsOfBlock(SmallHead(), Block(columns)), ElementsAre(Says("nesting", "at 20")));
+  columns[PageColumns::kDurationLow] = Bytes({15, 30});
+  EXPECT_THAT(FaultsOfBlock(head, Block(columns)), ElementsAre(Says("nesting", "at 20")));
+}
+
+// A lane of 60 cycles, of 2 warps that lived for 50: a cell of two names, and one of marks.
+Columns SmallLane() {
+  Columns columns = SmallWarp(60, 2);
+  columns[PageColumns::kMembers] = Bytes({2, 100});
+  columns[PageColumns::kRows] = Bytes({0, 1, 2, 1});
+  columns[PageColumns::kGapHigh] = columns[PageColumns::kDurationHigh] = Bytes({0, 0});
+  columns[PageColumns::kGapLow] = Bytes({0, 31});
+  columns[PageColumns::kDurationLow] = Bytes({30, 30});
+  columns[PageColumns::kDeclarations] = Bytes({1, 2});
+  columns[PageColumns::kCells] = Bytes({2, 0, 9, 10, 1, 3, 20, 1, 2, 4, 0});
+  return columns;
+}
+
+TEST(PageBlockCheck, Lanes) {
+  PageHead head = SmallHead(2, 2);
+  head.summary = {.parts = 3, .warps = 2, .slices = 16};
+  EXPECT_THAT(FaultsOfBlock(head, Block(SmallLane())), IsEmpty());
+  const auto with = [&](size_t column, size_t at, int number) {
+    Columns columns = SmallLane();
+    columns[column].at(at) = static_cast<char>(number);
+    return FaultsOfBlock(head, Block(columns));
+  };
+  using P = PageColumns;
+  EXPECT_THAT(with(P::kMembers, 0, 1),
+              ElementsAre(Says("time", "lane 0: 1 warps lived for 100 cycles")));
+  EXPECT_THAT(with(P::kMembers, 0, 0), ElementsAre(Says("time", "0 warps lived for 100 cycles")));
+  EXPECT_THAT(with(P::kMembers, 0, 3), ElementsAre(Says("count", "it says 2 warps; 3 are there")));
+  EXPECT_THAT(with(P::kCells, 2, 8), ElementsAre(Says("count", "it says 16 slices; 15 are there")));
+  EXPECT_THAT(with(P::kCells, 3, 21),
+              ElementsAre(Says("count", "cell 0 is of another name than takes most of it")));
+  EXPECT_THAT(with(P::kCells, 4, 0), ElementsAre(Says("count", "of another name"),
+                                                 Says("row", "cell 0 has a name twice")));
+  EXPECT_THAT(with(P::kCells, 4, 3), ElementsAre(Says("row", "slice 0: declaration 3 of 3")));
+  EXPECT_THAT(with(P::kCells, 9, 0),
+              ElementsAre(Says("count", "cell 1 has a part that is nothing")));
+  EXPECT_THAT(with(P::kCells, 10, 1),
+              ElementsAre(Says("time", "cell 1, of marks, has a duration")));
+  EXPECT_THAT(with(P::kDurationLow, 0, 0), ElementsAre(Says("time", "cell 0 lasts for nothing")));
+  EXPECT_THAT(with(P::kDurationLow, 1, 31), ElementsAre(Says("time", "ends after the lane")));
+  EXPECT_THAT(with(P::kRows, 2, 0), ElementsAre(Says("row", "row 0 is there twice")));
+  Columns columns = SmallLane();
+  columns[P::kFlags] = Bytes({0, 1});
+  EXPECT_THAT(FaultsOfBlock(head, Block(columns)), ElementsAre(Says("row", "flags of a slice")));
+  columns = SmallLane();
+  columns[P::kFurther] = Bytes({0, 0, 5, 0});
+  EXPECT_THAT(FaultsOfBlock(head, Block(columns)), ElementsAre(Says("row", "a value of a slice")));
+  columns = SmallLane();
+  const std::string most = std::string(9, '\xff') + '\x01';
+  columns[P::kCells] = Bytes({2, 0}) + most + Bytes({10, 1}) + most + Bytes({20, 1, 2, 4, 0});
+  EXPECT_THAT(FaultsOfBlock(head, Block(columns)),
+              ElementsAre(Says("count", "more than there can")));
+}
+
 TEST(PageBlockCheck, ColumnsThatAreNotThere) {
-  const std::string block = Block(SmallBlock());
-  for (size_t size = 0; size < block.size(); ++size) {
-    EXPECT_THAT(FaultsOfBlock(SmallHead(1, 3), block.substr(0, size)), Not(IsEmpty())) << size;
+  for (const bool lanes : {false, true}) {
+    PageHead head = lanes ? SmallHead(2, 2) : SmallHead();
+    if (lanes) head.summary = {.parts = 3, .warps = 2, .slices = 16};
+    const Block sound(lanes ? SmallLane() : SmallBlock());
+    for (std::string Block::* part : {&Block::shape, &Block::low, &Block::values}) {
+      Block block = sound;
+      for (size_t size = 0; size < (sound.*part).size(); ++size) {
+        block.*part = (sound.*part).substr(0, size);
+        EXPECT_THAT(FaultsOfBlock(head, block), Not(IsEmpty())) << size;
+      }
+      block.*part = sound.*part + "x";
+      EXPECT_THAT(FaultsOfBlock(head, block),
+                  ElementsAre(Says("column", "bytes behind the last column")));
+    }
   }
-  EXPECT_THAT(FaultsOfBlock(SmallHead(1, 3), block + "x"),
-              ElementsAre(Says("column", "bytes behind the last column")));
   PageColumn number(std::string_view("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 10));
   EXPECT_EQ(number.Next(), ~uint64_t{0});
   EXPECT_FALSE(number.Next());

@@ -3,6 +3,7 @@
 #include <libdeflate.h>
 
 #include <algorithm>
+#include <charconv>
 #include <memory>
 
 #include "base/checksum.h"
@@ -29,6 +30,16 @@ bool IsHash(std::string_view source) {
   return hash && hash->size() == kBytes;
 }
 
+// Of a tag, what stands between the id and its end.
+std::optional<uint64_t> SizeOf(std::string_view text) {
+  if (!text.starts_with(kElementSize) || !text.ends_with('"')) return std::nullopt;
+  text.remove_prefix(kElementSize.size());
+  uint64_t size = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+  if (error != std::errc() || rest != &text.back()) return std::nullopt;
+  return size;
+}
+
 bool IsName(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
 }
@@ -40,23 +51,32 @@ const PageElement* PageElements::Find(std::string_view id) const {
   return at == all.end() ? nullptr : &*at;
 }
 
+void AppendElement(std::string_view id, uint64_t size, std::string_view packed, std::string& page) {
+  page.append(kElementBegin).append(id).append(kElementSize).append(std::to_string(size));
+  page.append(kElementBytes);
+  AppendBase64(packed, page);
+  page.append(kElementEnd);
+}
+
 PageElements TakeApart(std::string_view untrusted) {
   PageElements parts;
   size_t at = std::min(untrusted.find(kElementBegin), untrusted.size());
   parts.before = untrusted.substr(0, at);
   while (untrusted.substr(at).starts_with(kElementBegin)) {
     const size_t id = at + kElementBegin.size();
-    const size_t id_end = untrusted.find(kElementBytes, id);
-    const size_t end = id_end == untrusted.npos ? id_end : untrusted.find(kElementEnd, id_end);
+    const size_t id_end = untrusted.find('"', id);
+    const size_t tag_end = id_end == untrusted.npos ? id_end : untrusted.find('>', id_end);
+    const size_t end = tag_end == untrusted.npos ? tag_end : untrusted.find(kElementEnd, tag_end);
     if (end == untrusted.npos) {
       parts.cut = at;
       break;
     }
-    const size_t bytes = id_end + kElementBytes.size();
+    const size_t bytes = tag_end + 1;
     parts.all.push_back({.id = untrusted.substr(id, id_end - id),
                          .base64 = untrusted.substr(bytes, end - bytes),
                          .offset = at,
-                         .bytes_offset = bytes});
+                         .bytes_offset = bytes,
+                         .size = SizeOf(untrusted.substr(id_end, tag_end - id_end))});
     at = end + kElementEnd.size();
   }
   parts.after = untrusted.substr(at);
@@ -89,35 +109,42 @@ std::optional<std::string> WhatPolicyAdmits(std::string_view policy) {
 }
 
 tl::expected<std::string, ElementDamage> Unpack(const PageElement& element) {
+  const auto damaged = [&element](uint64_t offset, std::string_view why) {
+    return tl::unexpected(ElementDamage{offset, fmt::format("{}: {}", element.id, why)});
+  };
+  if (!element.size) return damaged(element.offset, "its data-size is missing, or no number");
+  const uint64_t size = *element.size;
   const auto packed = DecodeBase64(element.base64);
-  if (!packed) {
-    return tl::unexpected(ElementDamage{element.bytes_offset + packed.error(),
-                                        fmt::format("{}: not base64 from here", element.id)});
+  if (!packed) return damaged(element.bytes_offset + packed.error(), "not base64 from here");
+  constexpr uint64_t kMostRatio = 1032;
+  if (size / kMostRatio > packed->size()) {
+    return damaged(element.offset, fmt::format("data-size is {}, more than {} bytes can unpack to",
+                                               size, packed->size()));
   }
   const std::unique_ptr<libdeflate_decompressor, void (*)(libdeflate_decompressor*)> decompressor(
       libdeflate_alloc_decompressor(), libdeflate_free_decompressor);
-  if (!decompressor) {
-    return tl::unexpected(
-        ElementDamage{element.offset, fmt::format("{}: no memory to unpack it", element.id)});
-  }
-  constexpr size_t kMostRatio = 1032;
-  const size_t most = packed->size() * kMostRatio;
-  std::string bytes(std::min<size_t>(most, packed->size() * 4), '\0');
-  size_t used = 0, made = 0;
+  if (!decompressor) return damaged(element.offset, "no memory to unpack it");
+  // Grows with what there is, not with what is claimed.
+  std::string bytes(std::min<uint64_t>(size, packed->size() * 4), '\0');
   for (;;) {
+    size_t used = 0, made = 0;
     const auto result =
         libdeflate_zlib_decompress_ex(decompressor.get(), packed->data(), packed->size(),
                                       bytes.data(), bytes.size(), &used, &made);
-    if (result == LIBDEFLATE_INSUFFICIENT_SPACE && bytes.size() < most) {
-      bytes.resize(std::min(bytes.size() * 2, most));
+    if (result == LIBDEFLATE_INSUFFICIENT_SPACE) {
+      if (bytes.size() == size) {
+        return damaged(element.offset, fmt::format("it unpacks to more than data-size, {}", size));
+      }
+      bytes.resize(std::min<uint64_t>(bytes.size() * 2, size));
       continue;
     }
-    if (result == LIBDEFLATE_SUCCESS && used == packed->size()) break;
-    return tl::unexpected(ElementDamage{
-        element.offset, fmt::format("{}: damaged: it does not unpack to what it was", element.id)});
+    if (result != LIBDEFLATE_SUCCESS || used != packed->size()) {
+      return damaged(element.offset, "damaged: it does not unpack to what it was");
+    }
+    if (made == size) return bytes;
+    return damaged(element.offset,
+                   fmt::format("it unpacks to {} bytes; data-size is {}", made, size));
   }
-  bytes.resize(made);
-  return bytes;
 }
 
 uint32_t ShellChecksum(std::string_view before, std::string_view after) {

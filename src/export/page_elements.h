@@ -1,8 +1,8 @@
 // page_elements.h: the parts that the offline page is made of, for whoever writes it (page.h) and
 // whoever looks into one (page_check.h).
 //
-// A page is a shell with elements in its middle, each with an id and with bytes that are deflated
-// with a checksum (zlib) and in base64. Views into the page own nothing.
+// A page is a shell with elements in its middle, each with an id, a size, and so many bytes, which
+// are deflated with a checksum (zlib) and in base64. Views into the page own nothing.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,16 @@
 
 namespace iket::exporter {
 
+// Of what is in the elements. Version 1 did not say how long they are.
+inline constexpr uint64_t kPageVersion = 2;
+
 // What all pages begin with: the Content-Security-Policy comes first, so it holds for all of it.
 inline constexpr std::string_view kPageBeginning =
     "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
     "<meta http-equiv=\"Content-Security-Policy\" content=\"";
 inline constexpr std::string_view kElementBegin =
     "<script type=\"application/octet-stream;base64\" id=\"";
+inline constexpr std::string_view kElementSize = "\" data-size=\"";
 inline constexpr std::string_view kElementBytes = "\">";
 inline constexpr std::string_view kElementEnd = "</script>\n";
 
@@ -28,6 +32,11 @@ struct PageElement {
   std::string_view id, base64;
   uint64_t offset = 0;        // in the page
   uint64_t bytes_offset = 0;  // of `base64`
+  // What `base64` unpacks to, as the page says; nothing if it says no number.
+  std::optional<uint64_t> size;
+
+  // In the page, what is behind it.
+  uint64_t end() const { return bytes_offset + base64.size() + kElementEnd.size(); }
 };
 
 struct PageElements {
@@ -38,6 +47,9 @@ struct PageElements {
   const PageElement* Find(std::string_view id) const;
 };
 
+// Appends an element with what was packed from `size` bytes.
+void AppendElement(std::string_view id, uint64_t size, std::string_view packed, std::string& page);
+
 // Any text has parts, if only a shell.
 PageElements TakeApart(std::string_view untrusted);
 
@@ -47,8 +59,8 @@ std::optional<std::string_view> PagePolicy(std::string_view untrusted);
 // letters, quotes and base64 alone.
 std::optional<std::string> WhatPolicyAdmits(std::string_view policy);
 
-// The bytes of an element, or what is damaged and where in the page. Cost: the memory of what comes
-// out, which deflate bounds by 1032 times what is there.
+// The bytes of an element, as many as it says, or what is damaged and where in the page. Cost: the
+// memory of what comes out, which deflate bounds by 1032 times what is there.
 struct ElementDamage {
   uint64_t offset = 0;
   std::string text;

@@ -9,13 +9,14 @@
 #include <tuple>
 #include <utility>
 
+#include "export/page_elements.h"
+
 namespace iket::exporter {
 namespace {
 
 using Json = nlohmann::json;
 using Type = Json::value_t;
 
-constexpr uint64_t kVersion = 1;
 // More different events than the page has numbers for.
 constexpr size_t kMostDeclarations = 65535;
 
@@ -29,6 +30,8 @@ constexpr std::string_view WordOf(Type type) {
       return "true or false";
     case Type::number_unsigned:
       return "a whole number";
+    case Type::object:
+      return "an object";
     default:
       return "a number";
   }
@@ -50,15 +53,18 @@ class Reader {
       return std::nullopt;
     }
     const uint64_t version = Whole(head, "head", "version");
-    if (usable_ && version != kVersion) {
+    if (usable_ && version != kPageVersion) {
       Add("version",
-          fmt::format("head: data of version {}; this iket knows {}", version, kVersion));
+          fmt::format("head: data of version {}, written by {} iket; this one knows {}: {}",
+                      version, version < kPageVersion ? "an older" : "a newer", kPageVersion,
+                      version < kPageVersion ? "export it again" : "check it with that"));
       return std::nullopt;
     }
     page_.shell = static_cast<uint32_t>(Whole(head, "head", "shell"));
     for (const char* text_key : {"command", "host", "originNs", "damage"}) {
       Member(head, "head", text_key, Type::string);
     }
+    page_.excerpt = !Text(head, "head", "filter").empty();
     Member(head, "head", "pid", Type::number_unsigned);
     if (const uint64_t mended = Whole(head, "head", "mended"); mended != 0) {
       Add("nesting", fmt::format("head: {} slices overlapped others and were moved", mended));
@@ -66,8 +72,9 @@ class Reader {
     TakeDevices(head);
     TakeDeclarations(head);
     TakeLaunches(head);
-    TakeRows(head);
     TakeBlocks(head);
+    if (head.contains("summary")) TakeSummary(head);
+    TakeRows(head);
     for (const Json& value : Table(head, "values")) {
       Member(value, "a value", "name", Type::string);
       PayloadTypeOf(value, "a value");
@@ -188,6 +195,7 @@ class Reader {
       for (const char* key : {"expected", "lost"}) {
         Member(launch, where, key, Type::number_unsigned);
       }
+      Member(launch, where, "number", Type::number_float);
       const Json* first = Member(launch, where, "first", Type::number_float);
       const Json* last = Member(launch, where, "last", Type::number_float);
       if (first != nullptr && last != nullptr && last->get<double>() < first->get<double>()) {
@@ -222,7 +230,7 @@ class Reader {
       const auto at = rows.find(above);
       if (at != rows.end()) {
         page_.rows[index].parent = at->second;
-      } else {
+      } else if (!page_.excerpt) {
         Add("nesting", fmt::format("head: row {} lies in none of depth {}", index, depth - 1));
       }
     }
@@ -231,20 +239,54 @@ class Reader {
   void TakeBlocks(const Json& head) {
     for (const Json& block : Table(head, "blocks")) {
       const bool whole =
-          block.is_array() && block.size() == 3 &&
+          block.is_array() && block.size() == 4 &&
           std::ranges::all_of(block, [](const Json& n) { return n.is_number_unsigned(); });
       if (!whole) {
-        Add("type", fmt::format("head: block {} is not three numbers", page_.blocks.size()));
+        Add("type", fmt::format("head: block {} is not four numbers", page_.blocks.size()));
         usable_ = false;
         return;
       }
-      page_.blocks.push_back(
-          {block[0].get<uint64_t>(), block[1].get<uint64_t>(), block[2].get<uint64_t>()});
+      page_.blocks.push_back({block[0].get<uint64_t>(), block[1].get<uint64_t>(),
+                              block[2].get<uint64_t>(), block[3].get<uint64_t>()});
       if (page_.blocks.back().launch < page_.sms_of_launch.size()) continue;
       Add("row", fmt::format("head: block {} is of launch {} of {}", page_.blocks.size() - 1,
                              page_.blocks.back().launch, page_.sms_of_launch.size()));
       usable_ = false;
     }
+  }
+
+  void TakeSummary(const Json& head) {
+    const Json* summary = Member(head, "head", "summary", Type::object);
+    if (summary == nullptr) return;
+    const std::string_view where = "summary";
+    Member(*summary, where, "capture", Type::string);
+    page_.excerpt |= Flag(*summary, where, "asked");
+    Flag(*summary, where, "cut");
+    const PageHead::Summary said = {.first_block = Whole(*summary, where, "firstBlock"),
+                                    .parts = Whole(*summary, where, "parts"),
+                                    .detail_warps = Whole(*summary, where, "detailWarps"),
+                                    .warps = Whole(*summary, where, "warps"),
+                                    .detail_slices = Whole(*summary, where, "detailSlices"),
+                                    .slices = Whole(*summary, where, "slices")};
+    page_.summary = said;
+    if (said.first_block > page_.blocks.size()) {
+      Add("row", fmt::format("summary: it begins with block {} of {}", said.first_block,
+                             page_.blocks.size()));
+    }
+    if (said.detail_warps > said.warps || said.detail_slices > said.slices) {
+      Add("count", "summary: more is shown one by one than there is");
+    } else if (const uint64_t doubtful = Whole(*summary, where, "doubtful");
+               doubtful > said.slices - said.detail_slices) {
+      Add("count", fmt::format("summary: {} of {} slices are doubtful", doubtful,
+                               said.slices - said.detail_slices));
+    }
+    Whole(*summary, where, "arrows");
+    const auto window = summary->find("window");
+    if (window == summary->end()) return;
+    const bool whole =
+        window->is_array() && window->size() == 2 &&
+        std::ranges::all_of(*window, [](const Json& n) { return n.is_number() || n.is_null(); });
+    if (!whole) Add("type", "summary: window is not two times");
   }
 
   const uint64_t offset_;

@@ -13,12 +13,15 @@
 namespace iket::exporter {
 namespace {
 
-std::string Page(const trace::Model& model) {
+std::string Page(const trace::Model& model, const PageOptions& options = {}) {
   std::string text;
-  EXPECT_TRUE(WritePage(model, [&](std::string_view block) {
-    text += block;
-    return Result<void>();
-  }));
+  EXPECT_TRUE(WritePage(
+      model,
+      [&](std::string_view block) {
+        text += block;
+        return Result<void>();
+      },
+      options));
   return text;
 }
 
@@ -41,15 +44,13 @@ std::string Decoded(std::string_view base64) {
   return bytes;
 }
 
-std::string Inflated(const std::string& bytes) {
-  std::string out(64 << 20, '\0');
-  size_t size = 0;
+std::string Inflated(const std::string& bytes, size_t size) {
+  std::string out(size, '\0');
   auto* const inflate = libdeflate_alloc_decompressor();
-  EXPECT_EQ(libdeflate_zlib_decompress(inflate, bytes.data(), bytes.size(), out.data(), out.size(),
-                                       &size),
-            LIBDEFLATE_SUCCESS);
+  EXPECT_EQ(
+      libdeflate_zlib_decompress(inflate, bytes.data(), bytes.size(), out.data(), size, nullptr),
+      LIBDEFLATE_SUCCESS);
   libdeflate_free_decompressor(inflate);
-  out.resize(size);
   return out;
 }
 
@@ -59,9 +60,10 @@ std::map<std::string, std::string> DataOf(const std::string& page) {
   const std::string open = "<script type=\"application/octet-stream;base64\" id=\"";
   for (size_t at = page.find(open); at != std::string::npos; at = page.find(open, at + 1)) {
     const size_t id = at + open.size(), id_end = page.find('"', id);
-    const size_t end = page.find("</script>", id_end);
+    const size_t text = page.find('>', id_end) + 1, end = page.find("</script>", text);
+    const size_t size = std::stoull(page.substr(page.find("data-size=\"", id_end) + 11));
     data[page.substr(id, id_end - id)] =
-        Inflated(Decoded(std::string_view(page).substr(id_end + 2, end - id_end - 2)));
+        Inflated(Decoded(std::string_view(page).substr(text, end - text)), size);
   }
   return data;
 }
@@ -80,6 +82,32 @@ struct Columns {
   size_t at = 0;
 };
 
+// The columns of a part of a block.
+std::vector<std::string> ColumnsOf(const std::string& part) {
+  Columns all(part);
+  std::vector<std::string> columns;
+  while (all.at < part.size()) {
+    const uint64_t size = all.Next();
+    columns.push_back(part.substr(all.at, size));
+    all.at += size;
+  }
+  return columns;
+}
+
+// The numbers of a column, and those of a column of times.
+std::vector<uint64_t> NumbersOf(const std::string& column) {
+  Columns all(column);
+  std::vector<uint64_t> numbers;
+  while (all.at < column.size()) numbers.push_back(all.Next());
+  return numbers;
+}
+std::vector<uint64_t> TimesOf(const std::string& low, const std::string& high) {
+  std::vector<uint64_t> times = NumbersOf(high);
+  EXPECT_EQ(low.size(), times.size());
+  for (size_t i = 0; i < times.size(); ++i) times[i] = times[i] << 8 | static_cast<uint8_t>(low[i]);
+  return times;
+}
+
 // What stands in the blocks, read by a second, slower hand, is what the model has.
 TEST(Page, HasEveryWarpRangeAndMark) {
   for (uint32_t seed = 1; seed < 20; ++seed) {
@@ -87,23 +115,20 @@ TEST(Page, HasEveryWarpRangeAndMark) {
     const auto data = DataOf(Page(model));
     const auto head = nlohmann::json::parse(data.at("head"));
     EXPECT_EQ(head["mended"], 0);
-    uint64_t warps = 0, slices = 0, cycles = 0;
+    uint64_t warps = 0, slices = 0, ranges = 0, cycles = 0;
     for (size_t i = 0; i < head["blocks"].size(); ++i) {
-      const std::string& block = data.at("block" + std::to_string(i));
-      Columns all(block);
-      std::vector<std::string> columns;
-      while (all.at < block.size()) {
-        const uint64_t size = all.Next();
-        columns.push_back(block.substr(all.at, size));
-        all.at += size;
+      const auto shape = ColumnsOf(data.at("block" + std::to_string(i)));
+      const auto low = ColumnsOf(data.at("low" + std::to_string(i)));
+      ASSERT_EQ(shape.size(), 18u);
+      ASSERT_EQ(low.size(), 2u);
+      EXPECT_EQ(ColumnsOf(data.at("values" + std::to_string(i))).size(), 2u);
+      warps += NumbersOf(shape[3]).size();
+      slices += TimesOf(low[0], shape[12]).size();
+      for (const uint64_t duration : TimesOf(low[1], shape[13])) {
+        cycles += duration;
+        ++ranges;
       }
-      ASSERT_EQ(columns.size(), 8u);
-      warps += head["blocks"][i][1].get<uint64_t>();
-      Columns durations(columns[3]);
-      while (durations.at < columns[3].size()) {
-        cycles += durations.Next();
-        ++slices;
-      }
+      EXPECT_EQ(head["blocks"][i][1], NumbersOf(shape[3]).size());
     }
     uint64_t expected = 0;
     for (size_t i = 0; i < model.ranges.size(); ++i) {
@@ -111,8 +136,58 @@ TEST(Page, HasEveryWarpRangeAndMark) {
     }
     EXPECT_EQ(warps, model.warps.size());
     EXPECT_EQ(slices, model.ranges.size() + model.marks.size());
+    EXPECT_EQ(ranges, model.ranges.size());
     EXPECT_EQ(cycles, expected);
   }
+}
+
+// What is one by one and what cells count is all that there is, name by name.
+TEST(Page, HasNothingLessWhereMostOfItIsASummary) {
+  for (uint32_t seed = 1; seed < 20; ++seed) {
+    const trace::Model model = MakeSyntheticModel({.seed = seed, .events_per_warp = 200});
+    std::map<uint64_t, uint64_t> expected, found;
+    for (const uint32_t declaration : model.ranges.declaration) ++expected[declaration];
+    for (const uint32_t event : model.marks.event) ++expected[model.events.declaration[event]];
+    std::string note;
+    const uint64_t most = seed % 3 * 1000;
+    const auto data = DataOf(Page(
+        model, {.most_slices = most, .note = [&note](const std::string& text) { note = text; }}));
+    const auto head = nlohmann::json::parse(data.at("head"));
+    const auto& summary = head["summary"];
+    EXPECT_EQ(head["mended"], 0);
+    EXPECT_LE(summary["detailSlices"], most);
+    EXPECT_EQ(summary["slices"], model.ranges.size() + model.marks.size());
+    EXPECT_NE(note.find("the rest is a summary"), std::string::npos);
+    uint64_t warps = 0;
+    for (size_t i = 0; i < head["blocks"].size(); ++i) {
+      const auto shape = ColumnsOf(data.at("block" + std::to_string(i)));
+      const bool lanes = i >= summary["firstBlock"];
+      if (!lanes) {
+        warps += head["blocks"][i][1].get<uint64_t>();
+        for (const uint64_t declaration : NumbersOf(shape[14])) ++found[declaration];
+        continue;
+      }
+      const std::vector<uint64_t> members = NumbersOf(shape[16]), cells = NumbersOf(shape[17]);
+      for (size_t at = 0; at < members.size(); at += 2) warps += members[at];
+      for (size_t at = 0; at < cells.size();) {
+        for (uint64_t parts = cells[at++]; parts > 0; --parts, at += 3) {
+          found[cells[at]] += cells[at + 1];
+        }
+      }
+    }
+    std::erase_if(found, [](const auto& row) { return row.second == 0; });
+    EXPECT_EQ(found, expected);
+    EXPECT_EQ(warps, model.warps.size());
+  }
+}
+
+TEST(Page, HasNoSummaryWhereAllFits) {
+  const trace::Model model = MakeSyntheticModel({});
+  const uint64_t slices = model.ranges.size() + model.marks.size();
+  bool said = false;
+  const PageOptions options = {.most_slices = slices, .note = [&said](auto&) { said = true; }};
+  EXPECT_EQ(Page(model, options), Page(model));
+  EXPECT_FALSE(said);
 }
 
 TEST(Page, NamesCannotEndAnElement) {
@@ -142,7 +217,8 @@ TEST(Page, TheSameModelGivesTheSameBytes) {
 TEST(Page, AWarpThatLivesLongerThanAColumnHoldsIsInCoarserUnits) {
   trace::Model model = MakeSyntheticModel({.launches = 1, .faults = false});
   model.warps.end_cycles[0] = model.warps.begin_cycles[0] + (uint64_t{5} << 33);
-  PageBlocks blocks(model);
+  const PageDetail detail(model, ~uint64_t{0}, nullptr);
+  PageBlocks blocks(model, detail);
   blocks.Add(0);
   EXPECT_EQ(blocks.mended(), 0u);
   EXPECT_GT(blocks.slices(), 0u);

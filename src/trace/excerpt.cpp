@@ -12,6 +12,7 @@ class Maker {
   Maker(const Model& model, const ExcerptOf& of)
       : model_(model),
         of_(of),
+        rows_(model, of),
         new_warp_(model.warps.size(), kNoRow),
         unmatched_ends_(model.unmatched_ends) {
     std::ranges::sort(unmatched_ends_);
@@ -20,7 +21,7 @@ class Maker {
   Model Make() {
     CopyFacts();
     for (uint32_t row = 0; row < model_.launches.size(); ++row) {
-      if (of_.launches.empty() || of_.launches[row]) AddLaunch(row);
+      if (rows_.HasLaunch(row)) AddLaunch(row);
     }
     AddFlows();
     std::ranges::sort(part_.holes);
@@ -46,35 +47,9 @@ class Maker {
     part_.host = model_.host;
     part_.damage = model_.damage;
     for (const HostMark& mark : model_.host_marks) {
-      if (!of_.window || (mark.ns && Overlaps(*mark.ns, *mark.ns)))
+      if (!of_.window || (mark.ns && rows_.Overlaps(*mark.ns, *mark.ns)))
         part_.host_marks.push_back(mark);
     }
-  }
-
-  bool Overlaps(double begin, double end) const {
-    if (!of_.window) return true;
-    const auto [from, to] = *of_.window;
-    return begin < to && (end > from || begin >= from);
-  }
-  bool Wants(uint32_t declaration) const {
-    return of_.declarations.empty() || of_.declarations[declaration];
-  }
-  bool WantsWarp(uint32_t warp) const {
-    const Warps& warps = model_.warps;
-    // Where a warp without identity was nobody knows.
-    if ((of_.cluster || of_.cta) && (warps.flags[warp] & kWarpOrphan) != 0) return false;
-    if (of_.cluster && model_.ClusterOf(warp) != *of_.cluster) return false;
-    if (of_.cta && std::array<uint32_t, 3>{warps.cta_x[warp], warps.cta_y[warp],
-                                           warps.cta_z[warp]} != *of_.cta) {
-      return false;
-    }
-    const uint32_t sm = warps.sm[warp];
-    if (!of_.sms.empty() && std::ranges::none_of(of_.sms, [sm](const ring::SmRange& range) {
-          return range.first <= sm && sm <= range.last;
-        })) {
-      return false;
-    }
-    return Overlaps(warps.begin_ns[warp], warps.end_ns[warp]);
   }
 
   void AddLaunch(uint32_t row) {
@@ -85,7 +60,7 @@ class Maker {
     launch.warps_suspect = launch.warps_holed = launch.warps_orphan = 0;
     launch.events_kept = 0;
     for (uint32_t warp = first; warp < first + count; ++warp) {
-      if (!WantsWarp(warp)) continue;
+      if (!rows_.HasWarp(warp)) continue;
       AddWarp(warp);
       const uint8_t flags = model_.warps.flags[warp];
       ++launch.warp_count;
@@ -136,22 +111,16 @@ class Maker {
     const uint32_t first = warps.first_event[warp], count = warps.event_count[warp];
     keep_.assign(count, false);
     for (uint32_t event = first; event < first + count; ++event) {
-      const double ns = model_.NsOfWarp(warp, model_.events.cycles[event]);
-      keep_[event - first] = Wants(model_.events.declaration[event]) && Overlaps(ns, ns);
+      keep_[event - first] = rows_.HasPoint(warp, event);
     }
     for (uint32_t i = 0; i < warps.range_count[warp]; ++i) {
       const uint32_t range = warps.first_range[warp] + i;
-      const bool kept = WantsRange(warp, range);
+      const bool kept = rows_.HasRange(warp, range);
       for (const uint32_t event :
            {model_.ranges.begin_event[range], model_.ranges.end_event[range]}) {
         if (event != kNoRow) keep_[event - first] = kept;
       }
     }
-  }
-  bool WantsRange(uint32_t warp, uint32_t range) const {
-    return Wants(model_.ranges.declaration[range]) &&
-           Overlaps(model_.NsOfWarp(warp, model_.ranges.begin_cycles[range]),
-                    model_.NsOfWarp(warp, model_.ranges.end_cycles[range]));
   }
 
   void AddEvents(uint32_t warp) {
@@ -204,7 +173,7 @@ class Maker {
     part_.warps.first_range.push_back(static_cast<uint32_t>(to.size()));
     for (uint32_t i = 0; i < warps.range_count[warp]; ++i) {
       const uint32_t range = warps.first_range[warp] + i;
-      if (!WantsRange(warp, range)) continue;
+      if (!rows_.HasRange(warp, range)) continue;
       to.warp.push_back(new_warp_[warp]);
       to.declaration.push_back(from.declaration[range]);
       to.begin_cycles.push_back(from.begin_cycles[range]);
@@ -254,6 +223,7 @@ class Maker {
 
   const Model& model_;
   const ExcerptOf& of_;
+  ExcerptRows rows_;
   Model part_;
   std::vector<uint32_t> new_warp_;        // by the model's rows
   std::vector<uint32_t> unmatched_ends_;  // ascending
@@ -263,6 +233,41 @@ class Maker {
 };
 
 }  // namespace
+
+bool ExcerptRows::HasWarp(uint32_t warp) const {
+  const Warps& warps = model_.warps;
+  // Where a warp without identity was nobody knows.
+  if ((of_.cluster || of_.cta) && (warps.flags[warp] & kWarpOrphan) != 0) return false;
+  if (of_.cluster && model_.ClusterOf(warp) != *of_.cluster) return false;
+  if (of_.cta && std::array<uint32_t, 3>{warps.cta_x[warp], warps.cta_y[warp], warps.cta_z[warp]} !=
+                     *of_.cta) {
+    return false;
+  }
+  const uint32_t sm = warps.sm[warp];
+  if (!of_.sms.empty() && std::ranges::none_of(of_.sms, [sm](const ring::SmRange& range) {
+        return range.first <= sm && sm <= range.last;
+      })) {
+    return false;
+  }
+  return Overlaps(warps.begin_ns[warp], warps.end_ns[warp]);
+}
+
+bool ExcerptRows::HasRange(uint32_t warp, uint32_t range) const {
+  return HasDeclaration(model_.ranges.declaration[range]) &&
+         Overlaps(model_.NsOfWarp(warp, model_.ranges.begin_cycles[range]),
+                  model_.NsOfWarp(warp, model_.ranges.end_cycles[range]));
+}
+
+bool ExcerptRows::HasPoint(uint32_t warp, uint32_t event) const {
+  const double ns = model_.NsOfWarp(warp, model_.events.cycles[event]);
+  return HasDeclaration(model_.events.declaration[event]) && Overlaps(ns, ns);
+}
+
+bool ExcerptRows::Overlaps(double begin, double end) const {
+  if (!of_.window) return true;
+  const auto [from, to] = *of_.window;
+  return begin < to && (end > from || begin >= from);
+}
 
 Model Rearranged(const Model& model) {
   const ExcerptOf all;

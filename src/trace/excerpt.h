@@ -33,6 +33,28 @@ struct ExcerptOf {
   std::optional<std::pair<double, double>> window{};  // trace time, the end not included
 };
 
+// Which rows of a model are asked for. Neither may go while it is in use. A step each.
+class ExcerptRows {
+ public:
+  ExcerptRows(const Model& model, const ExcerptOf& of) : model_(model), of_(of) {}
+
+  bool HasLaunch(uint32_t launch) const { return of_.launches.empty() || of_.launches[launch]; }
+  bool HasWarp(uint32_t warp) const;  // of a launch that is asked for
+  // Of a warp that is asked for; an event that is no end of a range.
+  bool HasRange(uint32_t warp, uint32_t range) const;
+  bool HasPoint(uint32_t warp, uint32_t event) const;
+  // Whether something that lasts from `begin` to `end`, trace time, is within the window.
+  bool Overlaps(double begin, double end) const;
+
+ private:
+  bool HasDeclaration(uint32_t declaration) const {
+    return of_.declarations.empty() || of_.declarations[declaration];
+  }
+
+  const Model& model_;
+  const ExcerptOf& of_;
+};
+
 // All of it, with warps and what is theirs in the order of launches.
 Model Rearranged(const Model& model);
 

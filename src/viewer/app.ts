@@ -5,7 +5,7 @@ import {buildLevels} from './lod';
 import {assignColours, isLight} from './palette';
 import {makeShades, Raster, Shades} from './raster';
 import {Query} from './search';
-import {byId, short, time} from './text';
+import {byId, count, short, time} from './text';
 import {Link, Trace} from './trace';
 
 const RULER = 22;
@@ -85,12 +85,14 @@ export class App {
     if (!this.open.delete(node.key)) this.open.add(node.key);
     this.relayout();
   }
+  // Warps that have a place: a lane of the summary has none among roles.
+  get placedWarps(): number { return this.roles ? this.trace.firstLane : this.trace.warpCount; }
   // All of what there is, of the launch of what is selected.
   bounds(): [number, number] {
     let low = Infinity;
     let high = -Infinity;
     const {warpBegin, warpEnd} = this.trace;
-    for (let warp = 0; warp < warpBegin.length; ++warp) {
+    for (let warp = 0; warp < this.placedWarps; ++warp) {
       const offset = this.starts ? this.starts[warp] : 0;
       low = Math.min(low, warpBegin[warp] - offset);
       high = Math.max(high, warpEnd[warp] - offset);
@@ -193,6 +195,15 @@ export class App {
     const lane = this.lanes[laneAt(this.lanes, at)];
     return at >= lane.y && at < lane.y + lane.height ? lane : null;
   }
+  headingsInView(): Lane[] {
+    const found: Lane[] = [];
+    for (let i = this.lanes.length ? laneAt(this.lanes, this.scroll) : 0; i < this.lanes.length; ++i) {
+      const lane = this.lanes[i];
+      if (lane.y > this.scroll + this.height) break;
+      if (lane.row < 0 && lane.warp < 0) found.push(lane);
+    }
+    return found;
+  }
   isShown(decl: number): boolean {
     return !this.hidden.has(this.trace.head.declarations[decl].name) &&
       (!this.query || this.query.empty || this.query.declaration(decl));
@@ -280,13 +291,13 @@ export class App {
       }
       return;
     }
-    const steps = new Int32Array(width + 1);
+    const steps = new Float64Array(width + 1);
     for (const warp of warps) {
       const x0 = Math.floor((trace.warpBegin[warp] - offset(warp) - this.t0) * perNs);
       const x1 = Math.ceil((trace.warpEnd[warp] - offset(warp) - this.t0) * perNs);
       if (x1 < 0 || x0 >= width) continue;
-      ++steps[Math.max(0, x0)];
-      --steps[Math.min(width, Math.max(x1, x0 + 1))];
+      steps[Math.max(0, x0)] += trace.alive[warp];
+      steps[Math.min(width, Math.max(x1, x0 + 1))] -= trace.alive[warp];
     }
     let most = 1;
     let alive = 0;
@@ -295,7 +306,7 @@ export class App {
     const colour = this.dark ? 0xff9a7a5a : 0xffd0b090;
     for (let x = 0; x < width; ++x) {
       alive += steps[x];
-      const high = Math.ceil(alive / most * room);
+      const high = Math.max(0, Math.ceil(alive / most * room - 1e-9));
       for (let y = y1 - high; y < y1; ++y) pixels[y * width + x] = colour;
     }
   }
@@ -342,7 +353,7 @@ export class App {
         context.rect(0, y - 6, heading && !lane.folded ? width : this.gutter - 6, lane.height + 12);
         context.clip();
         context.fillStyle = heading ? text : dim;
-        context.fillText((heading ? (lane.folded ? '▸ ' : '▾ ') : '') + short(lane.label) + (heading ? `  ·  ${lane.node.warps.length}` : ''), indent, middle);
+        context.fillText((heading ? (lane.folded ? '▸ ' : '▾ ') : '') + short(lane.label) + (heading && lane.node.count ? `  ·  ${count(lane.node.count)}` : ''), indent, middle);
         context.restore();
       }
       if (lane.row >= 0 && lane.height >= 11 && labels < LABELS) labels += this.drawLabels(context, lane, y, LABELS - labels);
@@ -415,7 +426,7 @@ export class App {
       let label = short(trace.name(slice), 60);
       const room = x1 - x0 - 7;
       // A number is there whole or not at all: a part of it reads as another number.
-      const full = type === 0 ? label : `${label}  ${this.payloadText(slice)}`;
+      const full = type === 0 || !trace.hasValues || trace.isCell(slice) ? label : `${label}  ${this.payloadText(slice)}`;
       if (context.measureText(full).width <= room) label = full;
       while (label.length > 2 && context.measureText(label).width > room) {
         label = label.slice(0, Math.max(1, Math.floor(label.length * 0.75) - 1)) + '…';
@@ -426,6 +437,11 @@ export class App {
       ++made;
     }
     return made;
+  }
+  // "summary: 120 slices, most of it mma".
+  cellText(slice: number): string {
+    const n = this.trace.cells.partsOf(slice - this.trace.firstCell).reduce((sum, part) => sum + part.n, 0);
+    return `summary: ${count(n)} begin in it, most of it is ${short(this.trace.name(slice), 60)}`;
   }
   payloadText(slice: number): string {
     const bits = this.trace.payload(slice);

@@ -10,7 +10,7 @@ const KEYS: [string, string][] = [
   ['w  s', 'zoom in, out'], ['a  d', 'move left, right'], ['arrows', 'move and scroll'],
   ['wheel', 'scroll; with Ctrl zoom, with Shift move'], ['drag', 'move'], ['Shift drag', 'statistics of a box'],
   ['.  ,', 'next, previous slice of the lane'], ['j  k', 'lane below, above'], ['[  ]', 'previous, next of the same name'],
-  ['f  Enter', 'zoom to the selection'], ['0', 'all of it'], ['Space', 'fold or unfold'], ['+  -', 'taller, flatter lanes'],
+  ['f  Enter', 'zoom to the selection'], ['0', 'all of it'], ['Space', 'fold or unfold'], ['Tab', 'to the headings: arrows move, Enter folds'], ['+  -', 'taller, flatter lanes'],
   ['m', 'measure by dragging'], ['r', 'roles: the same warp of every CTA'], ['/', 'search; Enter next, Shift Enter previous'],
   ['t', 'light or dark'], ['Esc', 'put away']];
 
@@ -136,6 +136,7 @@ export class Input {
       else if (lane.folded) for (const warp of lane.node.warps) for (let row = trace.warpRow[warp]; row < trace.warpRow[warp + 1]; ++row) rows.push({row, offset: 0});
     }
     let slices = 0;
+    let cells = 0;
     const summary = summarize(trace, (visit) => {
       for (const {row, offset} of rows) {
         const warp = trace.rowWarp[row];
@@ -143,18 +144,19 @@ export class Input {
           const begin = trace.nsOf(warp, trace.begin[slice]);
           const end = trace.nsOf(warp, trace.end[slice]);
           if (end - offset < t0 || begin - offset > t1) continue;
+          if (trace.isCell(slice)) { ++cells; continue; }
           ++slices;
           visit(slice, end - begin);
         }
       }
     });
-    this.panels.ofBox(summary, slices, t1 - t0, rows.length);
+    this.panels.ofBox(summary, slices, t1 - t0, rows.length, cells);
   }
   private status(at: {x: number; y: number}): void {
     const {app} = this;
     const lane = app.laneUnder(at.y);
     const where = lane && lane.warp >= 0 ? `SM ${app.trace.sm[lane.warp]}  ${app.trace.ctaLabel(lane.warp)}  ${app.trace.warpLabel(lane.warp)}` : short(lane?.label ?? '', 80);
-    const what = app.hovered >= 0 ? `  ${short(app.trace.name(app.hovered), 60)}  ${time(app.trace.endNs(app.hovered) - app.trace.beginNs(app.hovered))}  ${app.payloadText(app.hovered)}` : '';
+    const what = app.hovered >= app.trace.firstCell ? `  ${app.cellText(app.hovered)}` : app.hovered >= 0 ? `  ${short(app.trace.name(app.hovered), 60)}  ${time(app.trace.endNs(app.hovered) - app.trace.beginNs(app.hovered))}  ${app.payloadText(app.hovered)}` : '';
     byId('status').textContent = at.x > app.gutter ? `${time(app.timeAt(at.x))}   ${where}${what}` : where;
   }
 
@@ -244,7 +246,12 @@ export class Input {
     let waiting = 0;
     const apply = () => {
       app.query = box.value.trim() ? new Query(app.trace, box.value) : null;
-      byId('found').textContent = app.query ? `${plural(app.query.count(), 'match').replace('matchs', 'matches')}` : '';
+      if (app.query?.needsValues && !app.trace.hasValues) {
+        byId('found').textContent = 'reading payloads ...';
+        waiting = window.setTimeout(apply, 100);
+        return;
+      }
+      byId('found').textContent = app.query ? `${plural(app.query.count(), 'match').replace('matchs', 'matches')}${app.query.partial ? ' outside the summary' : ''}` : '';
       app.changed();
     };
     box.addEventListener('input', () => { clearTimeout(waiting); waiting = window.setTimeout(apply, 120); });
@@ -252,7 +259,7 @@ export class Input {
       if (event.key === 'Enter') {
         clearTimeout(waiting);
         if (app.query?.text !== box.value) apply();
-        const next = app.query?.next(app.selected, event.shiftKey ? -1 : 1) ?? -1;
+        const next = app.query?.needsValues && !app.trace.hasValues ? -1 : app.query?.next(app.selected, event.shiftKey ? -1 : 1) ?? -1;
         if (next >= 0) app.select(next);
       } else if (event.key === 'Escape') {
         box.value = '';

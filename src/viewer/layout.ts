@@ -5,6 +5,7 @@ import {Trace} from './trace';
 
 export interface Node {
   key: string; label: string; level: number; warps: number[]; children: Node[]; order: number;
+  count: number;  // of warps, those of a summary as well
 }
 export interface Lane {
   y: number; height: number; node: Node;
@@ -17,14 +18,17 @@ export interface Lane {
 }
 export type Order = 'sm' | 'cta' | 'start' | 'time';
 
+// Summaries stand last, by SM: their order is no number of which a difference can be had.
+const byOrder = (a: Node, b: Node): number => a.order < b.order ? -1 : a.order > b.order ? 1 : 0;
+
 export function buildTree(trace: Trace, order: Order): Node[] {
   const launches = trace.head.launches.map((head, i): Node =>
-    ({key: `l${i}`, label: head.label, level: 0, warps: [], children: [], order: i}));
+    ({key: `l${i}`, label: head.label, level: 0, warps: [], children: [], order: i, count: 0}));
   const nodes = new Map<string, Node>();
   const child = (parent: Node, key: string, label: string, rank: number): Node => {
     let node = nodes.get(parent.key + key);
     if (!node) {
-      node = {key: parent.key + key, label, level: parent.level + 1, warps: [], children: [], order: rank};
+      node = {key: parent.key + key, label, level: parent.level + 1, warps: [], children: [], order: rank, count: 0};
       nodes.set(node.key, node);
       parent.children.push(node);
     }
@@ -32,24 +36,28 @@ export function buildTree(trace: Trace, order: Order): Node[] {
   };
   for (let warp = 0; warp < trace.warpCount; ++warp) {
     const launch = launches[trace.launchOf[warp]];
-    const cta = trace.ctaX[warp] + trace.ctaY[warp] * 2 ** 20 + trace.ctaZ[warp] * 2 ** 36;
+    const place = trace.ctaX[warp] + trace.ctaY[warp] * 2 ** 20 + trace.ctaZ[warp] * 2 ** 36;
     const sm = order === 'sm' ? child(launch, `s${trace.sm[warp]}`, `SM ${trace.sm[warp]}`, trace.sm[warp]) : launch;
     const label = trace.ctaLabel(warp) + (order === 'sm' ? '' : `  SM ${trace.sm[warp]}`);
-    const rank = order === 'start' ? trace.warpBegin[warp] :
-      order === 'time' ? -(trace.warpEnd[warp] - trace.warpBegin[warp]) : cta;
-    const node = child(sm, `c${trace.ctaX[warp]}.${trace.ctaY[warp]}.${trace.ctaZ[warp]}`, label, rank);
+    const rank = trace.isLane(warp) ? Infinity : order === 'start' ? trace.warpBegin[warp] :
+      order === 'time' ? -(trace.warpEnd[warp] - trace.warpBegin[warp]) : place;
+    const cta = trace.isLane(warp) ? `summary${trace.sm[warp]}` : `c${trace.ctaX[warp]}.${trace.ctaY[warp]}.${trace.ctaZ[warp]}`;
+    const node = child(sm, cta, label, rank);
     node.order = Math.min(node.order, rank);
-    for (const of of sm === launch ? [launch, node] : [launch, sm, node]) of.warps.push(warp);
+    for (const of of sm === launch ? [launch, node] : [launch, sm, node]) {
+      of.warps.push(warp);
+      of.count += trace.members[warp];
+    }
   }
-  for (const node of nodes.values()) node.children.sort((a, b) => a.order - b.order);
-  for (const launch of launches) launch.children.sort((a, b) => a.order - b.order);
+  for (const node of nodes.values()) node.children.sort(byOrder);
+  for (const launch of launches) launch.children.sort(byOrder);
   return launches;
 }
 
 export function ctaStarts(trace: Trace): Float64Array {
   const first = new Map<string, number>();
   const key = (warp: number) =>
-    `${trace.launchOf[warp]} ${trace.ctaX[warp]} ${trace.ctaY[warp]} ${trace.ctaZ[warp]} ${trace.sm[warp]}`;
+    `${trace.launchOf[warp]} ${trace.ctaX[warp]} ${trace.ctaY[warp]} ${trace.ctaZ[warp]} ${trace.sm[warp]}${trace.isLane(warp) ? ' summary' : ''}`;
   for (let warp = 0; warp < trace.warpCount; ++warp) {
     first.set(key(warp), Math.min(first.get(key(warp)) ?? Infinity, trace.warpBegin[warp]));
   }
@@ -58,21 +66,24 @@ export function ctaStarts(trace: Trace): Float64Array {
 
 export function buildRoles(trace: Trace): Node[] {
   const launches = trace.head.launches.map((head, i): Node =>
-    ({key: `l${i}`, label: head.label, level: 0, warps: [], children: [], order: i}));
+    ({key: `l${i}`, label: head.label, level: 0, warps: [], children: [], order: i, count: 0}));
   const roles = new Map<string, Node>();
-  for (let warp = 0; warp < trace.warpCount; ++warp) {
+  // A lane of a summary has no CTA with which it could begin.
+  for (let warp = 0; warp < trace.firstLane; ++warp) {
     const launch = launches[trace.launchOf[warp]];
     const key = `${launch.key}r${trace.index[warp]}`;
     let role = roles.get(key);
     if (!role) {
-      role = {key, label: `${trace.warpLabel(warp)} of every CTA`, level: 1, warps: [], children: [], order: trace.index[warp]};
+      role = {key, label: `${trace.warpLabel(warp)} of every CTA`, level: 1, warps: [], children: [], order: trace.index[warp], count: 0};
       roles.set(key, role);
       launch.children.push(role);
     }
-    role.warps.push(warp);
-    launch.warps.push(warp);
+    for (const node of [role, launch]) {
+      node.warps.push(warp);
+      ++node.count;
+    }
   }
-  for (const launch of launches) launch.children.sort((a, b) => a.order - b.order);
+  for (const launch of launches) launch.children.sort(byOrder);
   return launches;
 }
 

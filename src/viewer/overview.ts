@@ -32,15 +32,15 @@ export class Overview {
     const pixels = new Uint32Array(image.data.buffer);
     const sms = [...new Set(trace.sm)].sort((a, b) => a - b);
     const place = new Map(sms.map((sm, i) => [sm, i]));
-    const steps = new Int32Array(sms.length * (width + 1));
+    const steps = new Float64Array(sms.length * (width + 1));
     const scale = width / (high - low);
-    for (let warp = 0; warp < trace.warpCount; ++warp) {
+    for (let warp = 0; warp < this.app.placedWarps; ++warp) {
       const base = place.get(trace.sm[warp])! * (width + 1);
       const shift = this.app.roles ? trace.launch(warp).first : 0;
       const x0 = Math.max(0, Math.min(width - 1, Math.floor((trace.warpBegin[warp] - shift - low) * scale)));
       const x1 = Math.max(x0 + 1, Math.min(width, Math.ceil((trace.warpEnd[warp] - shift - low) * scale)));
-      ++steps[base + x0];
-      --steps[base + x1];
+      steps[base + x0] += trace.alive[warp];
+      steps[base + x1] -= trace.alive[warp];
     }
     let most = 1;
     for (let sm = 0; sm < sms.length; ++sm) {
@@ -57,7 +57,7 @@ export class Overview {
       const sm = Math.min(sms.length - 1, Math.floor(y * sms.length / height));
       for (let x = 0; x < width; ++x) {
         const alive = sms.length ? steps[sm * (width + 1) + x] : 0;
-        pixels[y * width + x] = shades[Math.ceil(alive / most * 16)];
+        pixels[y * width + x] = shades[Math.max(0, Math.ceil(alive / most * 16 - 1e-9))];
       }
     }
     return image;

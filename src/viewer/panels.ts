@@ -1,7 +1,8 @@
 // panels.ts: what stands beside the lanes: details of the selection, statistics, legend, the trace.
 import {App} from './app';
+import {commandFor} from './cells';
 import {css} from './palette';
-import {binStart, histogram, ofLaunch, summarize, Summary} from './statistics';
+import {addCells, binStart, histogram, ofLaunch, summarize, Summary} from './statistics';
 import {byId, count, facts, link, make, plural, short, time} from './text';
 import {Link, valueText} from './trace';
 
@@ -25,6 +26,8 @@ export class Panels {
     }
     if (pane === 'statistics') this.statistics();
   }
+  // When payloads have come.
+  again(): void { this.shownFor = -2; this.app.changed(); }
   private get launch(): number {
     const {trace, selected} = this.app;
     return selected >= 0 ? trace.launchOf[trace.rowWarp[trace.rowOf(selected)]] : trace.launchOf[0] ?? 0;
@@ -40,6 +43,7 @@ export class Panels {
       pane.append(make('p', 'Click a range or a mark, or press . to take the first.', 'dim'));
       return;
     }
+    if (trace.isCell(selected)) { this.cell(pane); return; }
     const row = trace.rowOf(selected);
     const warp = trace.rowWarp[row];
     const declared = trace.head.declarations[trace.decl[selected]];
@@ -57,6 +61,7 @@ export class Panels {
     const bits = trace.payload(selected);
     if (bits !== undefined) rows.push([declared.payload || 'payload', valueText(declared.type, bits)]);
     for (const value of trace.values(selected)) rows.push([value.name, value.text]);
+    if (!trace.hasValues && declared.type !== 0) rows.push([declared.payload || 'payload', 'is being read ...']);
     rows.push(['kind', KINDS[declared.kind] ?? '?']);
     if (declared.category) rows.push(['category', declared.category]);
     if (declared.file) rows.push(['source', `${declared.file}:${declared.line}`]);
@@ -73,6 +78,33 @@ export class Panels {
     pane.append(walk);
     this.links(pane);
     this.histogram(pane, point);
+  }
+  // Of a cell of the summary.
+  private cell(pane: HTMLElement): void {
+    const {app} = this;
+    const {trace, selected} = app;
+    const warp = trace.rowWarp[trace.rowOf(selected)];
+    const [begin, end, cycles] = [trace.beginNs(selected), trace.endNs(selected), trace.cyclesOf(selected)];
+    const parts = trace.cells.partsOf(selected - trace.firstCell).sort((a, b) => b.cycles - a.cycles || b.n - a.n);
+    pane.append(make('h2', 'A summary, not a range'),
+      make('p', 'What goes on in this piece of time, added up. Counts are of what begins in it; times are what passes in it; both are exact.', 'dim'),
+      facts([['lasts', `${time(end - begin)}  =  ${count(cycles)} cycles`], ['begin', `${time(begin)} in the trace`],
+        ['SM', `${trace.sm[warp]}`], ['of', `${trace.warpLabel(warp)}`], ['launch', trace.launch(warp).label]]));
+    const table = make('table');
+    const head = make('tr');
+    for (const word of ['name', 'n', 'cycles', 'at a time']) head.append(make('th', word));
+    table.append(head);
+    for (const part of parts) {
+      const line = make('tr');
+      const name = make('td', '', '', this.swatch(part.decl));
+      name.append(short(trace.head.declarations[part.decl].name, 80));
+      line.append(name);
+      for (const text of [count(part.n), count(part.cycles), (part.cycles / cycles).toFixed(2)]) line.append(make('td', text));
+      table.append(line);
+    }
+    const more = make('p', 'One by one: ', 'dim');
+    more.append(make('code', commandFor(app, ` --sm ${trace.sm[warp]}`, [begin, end])));
+    pane.append(table, more);
   }
   private swatch(decl: number): HTMLElement {
     const box = make('span', '', 'swatch');
@@ -119,7 +151,7 @@ export class Panels {
     });
     const axis = make('div', '', 'axis');
     axis.append(make('span', time(binStart(first))), make('span', time(binStart(first + counts.length))));
-    pane.append(make('h3', `Durations of ${plural(times.length, 'instance')} in this launch`), bars, axis);
+    pane.append(make('h3', `Durations of ${plural(times.length, 'instance')} in this launch${trace.head.summary ? ', outside the summary' : ''}`), bars, axis);
   }
   instance(step: 1 | -1): void {
     const {trace, selected} = this.app;
@@ -128,7 +160,7 @@ export class Panels {
     const same = trace.head.declarations.map((declared) => declared.name === name);
     for (let i = 1; i <= trace.sliceCount; ++i) {
       const at = (selected + step * i + trace.sliceCount * 2) % trace.sliceCount;
-      if (same[trace.decl[at]]) { this.app.select(at); return; }
+      if (!trace.isCell(at) && same[trace.decl[at]]) { this.app.select(at); return; }
     }
   }
 
@@ -137,15 +169,16 @@ export class Panels {
     if (this.statisticsOf === this.launch && pane.childElementCount > 0) return;
     this.statisticsOf = this.launch;
     const {trace} = this.app;
-    const rows = summarize(trace, (visit) => ofLaunch(trace, this.launch, visit));
+    const rows = addCells(trace, this.launch, summarize(trace, (visit) => ofLaunch(trace, this.launch, visit)));
     pane.replaceChildren(make('h2', trace.head.launches[this.launch]?.label ?? ''), this.table(rows));
   }
   // What a box over the lanes holds.
-  ofBox(rows: Summary[], slices: number, span: number, lanes: number): void {
+  ofBox(rows: Summary[], slices: number, span: number, lanes: number, cells: number): void {
     const pane = byId('statistics');
     this.statisticsOf = -1;
     pane.replaceChildren(make('h2', `${plural(slices, 'slice')} in the box`),
       make('p', `${plural(lanes, 'lane')}, ${time(span)}`, 'dim'), this.table(rows));
+    if (cells > 0) pane.append(make('p', `${plural(cells, 'piece')} of the summary not counted: the box may cut them.`, 'warn'));
     for (const name of PANES) {
       byId(name).hidden = name !== 'statistics';
       byId(`tab-${name}`).setAttribute('aria-selected', String(name === 'statistics'));
@@ -174,7 +207,9 @@ export class Panels {
     const pane = byId('legend');
     const names = new Map<string, {decl: number; n: number}>();
     const counts = new Float64Array(app.trace.head.declarations.length);
-    for (const decl of app.trace.decl) ++counts[decl];
+    const {decl: all} = app.trace;
+    for (let slice = 0; slice < app.trace.firstCell; ++slice) ++counts[all[slice]];
+    app.trace.cells.addCounts(counts);
     app.trace.head.declarations.forEach(({name}, decl) => {
       if (counts[decl] === 0) return;
       const row = names.get(name);
@@ -202,9 +237,10 @@ export class Panels {
     pane.append(facts([
       ['command', short(head.command, 2000)], ['host', `${head.host}, process ${head.pid}`],
       ['device', head.devices.map((device) => `${device.name}${device.simulated ? ' (software: times are a model\'s, no measurement)' : ''}, ${device.sms} SMs`).join('; ')],
-      ['launches', count(head.launches.length)], ['warps', count(trace.warpCount)], ['slices', count(trace.sliceCount)],
+      ['launches', count(head.launches.length)], ['warps', count(trace.allWarps)], ['slices', count(trace.allSlices)],
       ['time', 'cycles are exact within an SM; between SMs the clocks agree to ' + `± ${residual.toFixed(0)} ns`],
       ['time 0', `${head.originNs} ns of %globaltimer`]]));
+    if (head.filter) pane.append(make('p', `A part of a capture: ${short(head.filter, 2000)}`, 'warn'));
     const faults = head.counters.filter((counter) => counter.fault);
     pane.append(make('h3', 'What is missing or doubtful'));
     if (faults.length === 0 && head.refused.length === 0 && !head.damage && head.mended === 0) pane.append(make('p', 'Nothing: every record of every warp is here.'));

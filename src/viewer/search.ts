@@ -23,17 +23,28 @@ export class Query {
         (declared.type !== 0 && (key === 'payload' || key === declared.payload.toLowerCase()))));
   }
   get empty(): boolean { return this.words.length + this.conditions.length === 0; }
+  get needsValues(): boolean { return this.conditions.some(({key}) => key !== 'dur'); }
   declaration(decl: number): boolean { return this.declarations[decl]; }
   matches(slice: number): boolean {
+    if (this.trace.isCell(slice)) return this.countIn(slice) > 0;
     const decl = this.trace.decl[slice];
     if (!this.declarations[decl]) return false;
     return this.conditions.every(({key, test}) => key === 'dur'
       ? test(this.trace.endNs(slice) - this.trace.beginNs(slice))
       : test(valueNumber(this.trace.head.declarations[decl].type, this.trace.payload(slice)!)));
   }
+  // Of those that a cell of a summary counts; of payloads and durations it knows nothing.
+  private countIn(cell: number): number {
+    if (this.conditions.length > 0) return 0;
+    return this.trace.cells.partsOf(cell - this.trace.firstCell)
+      .reduce((sum, {decl, n}) => sum + (this.declarations[decl] ? n : 0), 0);
+  }
+  // True if there is a summary in which more may be.
+  get partial(): boolean { return this.conditions.length > 0 && this.trace.firstCell < this.trace.sliceCount; }
   count(): number {
     let total = 0;
-    for (let slice = 0; slice < this.trace.sliceCount; ++slice) if (this.matches(slice)) ++total;
+    for (let slice = 0; slice < this.trace.firstCell; ++slice) if (this.matches(slice)) ++total;
+    for (let cell = this.trace.firstCell; cell < this.trace.sliceCount; ++cell) total += this.countIn(cell);
     return total;
   }
   // The next match after `slice` in the order of rows, around the end; -1 if there is none.

@@ -21,10 +21,33 @@ export function summarize(trace: Trace, each: (visit: (slice: number, ns: number
   }).sort((a, b) => b.total - a.total);
 }
 
+// Adds what is in the summary of a launch: of a name of which a part is there, counts and sums are
+// those of all, and what needs each by itself is not known (NaN).
+export function addCells(trace: Trace, launch: number, rows: Summary[]): Summary[] {
+  const byName = new Map(rows.map((row) => [row.name, row]));
+  for (let warp = trace.firstLane; warp < trace.warpCount; ++warp) {
+    if (trace.launchOf[warp] !== launch) continue;
+    const ns = (trace.warpEnd[warp] - trace.warpBegin[warp]) / (trace.life[warp] * 2 ** trace.shift[warp] || 1);
+    const last = trace.rowFirst[trace.warpRow[warp + 1]];
+    for (let cell = trace.rowFirst[trace.warpRow[warp]]; cell < last; ++cell) {
+      for (const {decl, n, cycles} of trace.cells.partsOf(cell - trace.firstCell)) {
+        const {name} = trace.head.declarations[decl];
+        const row = byName.get(name) ?? {decl, name, n: 0, total: 0, min: NaN, median: NaN, p99: NaN, max: NaN};
+        byName.set(name, row);
+        row.n += n;
+        row.total += cycles * ns;
+        row.min = row.median = row.p99 = row.max = NaN;
+      }
+    }
+  }
+  return [...byName.values()].sort((a, b) => b.total - a.total);
+}
+
+// Those that are there one by one.
 export function ofLaunch(trace: Trace, launch: number, visit: (slice: number, ns: number) => void): void {
   for (let row = 0; row < trace.rowKind.length; ++row) {
     const warp = trace.rowWarp[row];
-    if (trace.launchOf[warp] !== launch) continue;
+    if (trace.launchOf[warp] !== launch || trace.isLane(warp)) continue;
     const one = trace.clockOf(warp).pieces.length === 1;
     const slope = one ? trace.clockOf(warp).pieces[0].slope * 2 ** trace.shift[warp] : 0;
     for (let slice = trace.rowFirst[row]; slice < trace.rowFirst[row + 1]; ++slice) {

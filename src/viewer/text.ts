@@ -2,6 +2,7 @@
 
 // With no more digits than a clock of half a nanosecond has.
 export function time(ns: number): string {
+  if (Number.isNaN(ns)) return '–';  // not known
   const size = Math.abs(ns);
   if (size < 1000) return `${size < 100 ? ns.toFixed(1) : ns.toFixed(0)} ns`;
   const [unit, scale] = size < 1e6 ? ['us', 1e3] : size < 1e9 ? ['ms', 1e6] : ['s', 1e9];

@@ -121,6 +121,39 @@ class ExcerptTest(harness.CliTest):
         self.assertIn("only SM 0 of what is only --sm 0-9", said)
         self.assert_one_line(self.iket("export", SAXPY, "-o", "-", "--split", "sm"), 2)
 
+    def test_page(self):
+        """Sound, also where what ranges lie in was not asked for."""
+        for options in (("--name", "mma|wait"), ("--window", "1us..4us"), ("--cta", "1"), ("--launch", "0")):
+            with self.subTest(options):
+                for rest in ((), ("--summarize-rest",)):
+                    self.assertEqual(self.iket("export", GEMM, "-o", "x.html", *options, *rest).code, 0)
+                    checked = self.iket("check", "x.html")
+                    self.assertEqual(checked.code, 0, checked.out)
+
+    def test_summary(self):
+        """What is not asked for is on the page as well, and so is what is too much for it."""
+        result = self.iket("export", GEMM, "-o", "a.html", "--summarize-rest", "--cta", "1", "--window", "1us..4us")
+        self.assertEqual(result.code, 0, result.err)
+        self.assertRegex(result.err, r"a\.html: 12 of 384 warps are shown one by one, with \d+ of 9472 ranges and marks; the rest is a summary")
+        result = self.iket("export", GEMM, "-o", "b.html", "--page-slices", "0")
+        self.assertIn("0 of 384 warps", result.err)
+        self.assertIn("since more is not to be on a page (iket export --page-slices)", result.err)
+        self.assertEqual(self.iket("export", GEMM, "-o", "c.html").err, "")
+        for name in ("a.html", "b.html", "c.html"):
+            self.assertIn("sound: 1 launch, 384 warps, 9,472 ranges, 0 markers", self.iket("check", name).out)
+        for options, said in ((("--summarize-rest",), "say what is not to be summarized"),
+                              (("--summarize-rest", "--cta", "1", "--split", "sm"), "leave one out"),
+                              (("--summarize-rest", "--cta", "1", "--format", "csv"), "csv has all"),
+                              (("--page-slices", "7", "--format", "csv"), "csv has all"),
+                              (("--page-slices", "x"), "page-slices")):
+            with self.subTest(options):
+                result = self.iket("export", GEMM, *(() if "csv" in options else ("-o", "none.html")), *options)
+                self.assert_one_line(result, 2)
+                self.assertIn(said, result.err)
+        for options in (("--cta", "99"), ("--name", "nobody")):
+            self.assert_one_line(self.iket("export", GEMM, "-o", "none.html", "--summarize-rest", *options), 4)
+        self.assertFalse(os.path.exists(self.path("none.html")))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,14 +1,17 @@
 """iket export: names, overwriting, whole files only."""
 
+import base64
 import gzip
 import json
 import os
+import re
 import resource
 import signal
 import sqlite3
 import stat
 import subprocess
 import unittest
+import zlib
 
 import harness
 
@@ -69,8 +72,7 @@ class ExportTest(harness.CliTest):
                 (file,) = result.json()["files"]
                 self.assertEqual((file["warps"], file["events"]),
                                  tuple(sum(one[key] for one in alone) for key in ("warps", "events")))
-                if not name.endswith(".html"):
-                    self.assertEqual(self.iket("check", name).code, 0)
+                self.assertEqual(self.iket("check", name).code, 0)
         database = sqlite3.connect(self.path("both.sqlite"))
         self.addCleanup(database.close)
         names = [row[0] for row in database.execute("SELECT name FROM device ORDER BY id")]
@@ -79,6 +81,23 @@ class ExportTest(harness.CliTest):
             self.assertRegex(name, r"^NVIDIA H200 0 of process \d+$")
         split = self.iket("export", *captures, "-o", "each.csv", "--split", "launch")
         self.assertEqual((split.code, split.out.count("each.")), (0, 2), split.err)
+
+    def test_a_page_of_several_captures_with_a_summary(self):
+        folder = os.path.join(os.environ["IKET_SOURCE_DIR"], "tests", "data", "h200")
+        captures = [os.path.join(folder, name + ".iketcap") for name in ("saxpy_marked", "gemm_wgmma_marked")]
+        for name, options, shown in (("all.html", ("--page-slices", "20000"), r"\d+ of 2496 warps .* since more is not to be"),
+                                     ("sm.html", ("--summarize-rest", "--sm", "3"), r"\d+ of 2496 warps")):
+            with self.subTest(name):
+                result = self.iket("export", *captures, "-o", name, *options)
+                self.assertEqual(result.code, 0, result.err)
+                self.assertRegex(result.err, rf"^iket: warning: {name}: {shown}")
+                checked = self.iket("check", name)
+                self.assertIn("sound: 2 launches, 2,496 warps, 25,856 ranges, 4,224 markers", checked.out)
+                data = re.search(rb'id="head" data-size="\d+">([^<]*)', self.read(name))[1]
+                summary = json.loads(zlib.decompress(base64.b64decode(data)))["summary"]
+                # What makes more of the same, without where it lies.
+                self.assertEqual(summary["capture"], f"saxpy_marked.iketcap gemm_wgmma_marked.iketcap -o {name}")
+        self.assert_one_line(self.iket("export", *captures, "-o", "x.csv", "--page-slices", "7"), 2)
 
     def test_a_model_s_time_is_on_no_axis_with_others(self):
         capture = self.capture("complete")

@@ -11,7 +11,7 @@ from playwright.sync_api import sync_playwright
 
 # What the page promises; test_the_list_is_tested holds this file to it.
 INTERACTIONS = """collapse reorder role_view search_by_name search_by_payload wasd_and_arrows wheel drag
-box_statistics measure next_and_previous details arrows_of_the_selection histogram statistics_panel legend
+box_statistics measure next_and_previous details arrows_of_the_selection headings_by_keyboard histogram statistics_panel legend
 permalink light_and_dark small_window touch keyboard_alone overview""".split()
 ROOT = os.environ["IKET_SOURCE_DIR"]
 
@@ -75,7 +75,12 @@ class Page(unittest.TestCase):
             path = cls.files[name] = os.path.join(cls.folder.name, name + ".html")
             subprocess.run([os.environ["IKET"], "export", f"{ROOT}/tests/data/h200/{name}.iketcap", "-o", path],
                            check=True, capture_output=True)
-        for kind in ("hostile", "4000"):
+        for name, options in (("few", ["--page-slices", "1000"]), ("cta", ["--summarize-rest", "--cta", "3,0,0", "--window", "2us..9us"])):
+            path = cls.files[name] = os.path.join(cls.folder.name, name + ".html")
+            said = subprocess.run([os.environ["IKET"], "export", f"{ROOT}/tests/data/h200/gemm_wgmma_marked.iketcap", "-o", path, *options],
+                                  check=True, capture_output=True, text=True).stderr
+            assert "the rest is a summary" in said, said
+        for kind in ("hostile", "4000", "2000000"):
             path = cls.files[kind] = os.path.join(cls.folder.name, kind + ".html")
             subprocess.run([os.environ["IKET_MAKE_PAGE"], path, kind, "64"], check=True, capture_output=True)
         cls.playwright = sync_playwright().start()
@@ -99,6 +104,7 @@ class Page(unittest.TestCase):
         page.on("request", lambda request: self.requests.append(request.url))
         page.goto("file://" + self.files[name] + hash)
         page.wait_for_selector("html[data-ready]", state="attached")
+        page.wait_for_selector("html[data-complete], html[data-ready=failed]", state="attached")  # payloads are there, too
         self.assertEqual(page.get_attribute("html", "data-ready"), "yes", page.text_content("#notice"))
         return page
 
@@ -182,6 +188,170 @@ class Page(unittest.TestCase):
             self.assertLess(wrong[0], wrong[1] * 0.002 + 1, wrong)
             self.assertGreater(wrong[1], 1000)
             self.press("w", "w", "w", "w")
+
+    def test_groups_add_up(self):
+        """Groups of slices have the sum of their times, and of eight the name that takes most of it."""
+        self.open("4000")
+        wrong = self.app("""(() => {
+          const t = app.trace, time = (s) => t.end[s] - t.begin[s] + 1;
+          let wrong = 0, looked = 0;
+          app.raster.levels.forEach((level, i) => level.busy.forEach((busy, at) => {
+            const size = 8 ** (i + 1), sums = {};
+            let all = 0;
+            for (let s = at * size; s < (at + 1) * size; ++s) { all += time(s); sums[t.decl[s]] = (sums[t.decl[s]] ?? 0) + time(s); }
+            ++looked;
+            if (Math.abs(busy - all) > all * 1e-6) ++wrong;
+            if (i === 0 && sums[level.decl[at]] !== Math.max(...Object.values(sums))) ++wrong;
+          }));
+          return [wrong, looked > 500];
+        })()""")
+        self.assertEqual(wrong, [0, True])
+
+    def test_pixels_of_groups_are_as_pale_as_a_slow_reference(self):
+        """Dozens of slices a pixel: how much of it is taken, and by what name most, asked of each slice."""
+        self.open("2000000")
+        found = self.app("""(() => {
+          const t = app.trace, width = 600, line = new Uint32Array(width), shades = app.shades;
+          shades.of.set(Array.from(shades.of, (_, i) => 100 + i));
+          const groups = app.raster.levels;
+          let wrong = 0, looked = 0, grouped = 0, misnamed = 0, named = 0;
+          for (let row = 0; row < t.rowKind.length && looked < 30000; row += 7) {
+            if (t.rowHead(row).marks) continue;
+            const warp = t.rowWarp[row], t0 = t.warpBegin[warp], perNs = width / (t.warpEnd[warp] - t0);
+            const slices = t.rowFirst[row + 1] - t.rowFirst[row];
+            if (slices < 4 * width) continue;
+            if (app.raster.row(line, row, t0, perNs, shades) < slices / 2) ++grouped;
+            const cover = new Float64Array(width + 2), names = Array.from(cover, () => ({}));
+            for (let s = t.rowFirst[row]; s < t.rowFirst[row + 1]; ++s) {
+              const x0 = (t.nsOf(warp, t.begin[s]) - t0) * perNs, x1 = (t.nsOf(warp, t.end[s]) - t0) * perNs;
+              for (let x = Math.floor(x0); x < x1; ++x) {
+                const share = Math.min(x1, x + 1) - Math.max(x0, x);
+                cover[x] += share;
+                names[x][t.decl[s]] = (names[x][t.decl[s]] ?? 0) + share;
+              }
+            }
+            for (let x = 1; x + 1 < width; ++x) {
+              ++looked;
+              // A group counts where it begins, or half here and half there: a step of seven more or less.
+              const near = [x - 1, x, x + 1].map(at => cover[at] * 7);
+              const shade = (line[x] - 100) % 8;
+              if (line[x] < 100 ? cover[x] > 0 : shade < Math.min(...near) - 1 || shade > Math.max(...near) + 1) ++wrong;
+            }
+            // Without groups, the name is the one that takes most, where it is clear which.
+            app.raster.levels = [];
+            app.raster.row(line, row, t0, perNs, shades);
+            app.raster.levels = groups;
+            for (let x = 1; x + 1 < width; ++x) {
+              const [most, next] = Object.entries(names[x]).sort((a, b) => b[1] - a[1]);
+              if (!next || most[1] < 0.05 || most[1] < 1.2 * next[1]) continue;
+              ++named;
+              if (Math.floor((line[x] - 100) / 8) !== Number(most[0])) ++misnamed;
+            }
+          }
+          return [wrong, looked, grouped, misnamed, named];
+        })()""")
+        self.assertGreater(found[1], 5000)
+        self.assertGreater(found[2], 5)
+        self.assertLess(found[0], found[1] * 0.01, found)
+        self.assertGreater(found[4], 1000)
+        self.assertLess(found[3], found[4] * 0.02, found)
+
+    LEGEND = "[...document.querySelectorAll('#legend .entry')].map(e => e.textContent).sort()"
+
+    def test_a_summary_counts_what_it_stands_for(self):
+        everything = self.open().evaluate(self.LEGEND)
+        self.page.click("#tab-statistics")
+        rows = "[...document.querySelectorAll('#statistics tr')].map(r => [...r.cells].map(c => c.textContent).filter((_, i) => i < 2).join(' ')).sort()"
+        table = self.page.evaluate(rows)
+        self.search("mma")
+        found = self.page.text_content("#found")
+        for name, slices in (("few", "987"), ("cta", None)):
+            page = self.open(name)
+            self.assertEqual(page.evaluate(self.LEGEND), everything)
+            self.assertIn("384 warps  ·  9,472 slices", page.text_content("#title"))
+            page.click("#tab-statistics")
+            self.assertEqual(page.evaluate(rows), table)
+            if slices:
+                self.assertIn(f"{slices} of 9,472 ranges and marks are shown one by one", page.text_content("#summarized"))
+            self.search("mma")
+            self.assertEqual(page.text_content("#found"), found)
+
+    def test_a_summary_says_what_it_is(self):
+        self.assertFalse(self.open().is_visible("#summary"))
+        page = self.open("few")
+        self.assertTrue(page.is_visible("#summary"))
+        self.app("app.select(app.trace.firstCell)")
+        self.press("Shift")
+        text = page.text_content("#details")
+        self.assertIn("A summary, not a range", text)
+        counts = self.app("app.trace.cells.partsOf(0).map(part => [app.trace.head.declarations[part.decl].name, part.n, part.cycles])")
+        for name, n, cycles in counts:
+            self.assertIn(f"{name}{n:,}{cycles:,}", text)
+        # Striped, in the colour of the first of them: a quarter of the pixels is left.
+        painted = self.app("""(() => {
+          const at = app.rectangle(app.selected), c = document.getElementById('raster');
+          const p = c.getContext('2d').getImageData(at.x + 4, at.y + 4, Math.floor(at.w / 4) * 4 - 8, 1).data;
+          let left = 0;
+          for (let i = 0; i < p.length; i += 4) if ((p[i] << 16 | p[i + 1] << 8 | p[i + 2]) === 0xebeef2) ++left;
+          return [left, p.length / 4];
+        })()""")
+        self.assertEqual(painted[0] * 4, painted[1])
+
+    def test_a_window_is_open_where_it_has_no_edge(self):
+        for window, striped in (("2us..9us", [True, False, True]), ("2us..", [True, False, False]), ("..9us", [False, False, True])):
+            path = self.files["window"] = os.path.join(self.folder.name, "window.html")
+            subprocess.run([os.environ["IKET"], "export", f"{ROOT}/tests/data/h200/gemm_wgmma_marked.iketcap", "-o", path,
+                            "--summarize-rest", "--cta", "3,0,0", "--window", window], check=True, capture_output=True)
+            self.open("window")
+            self.assertEqual(self.app("""(() => {
+              const {trace, raster, shades} = app, [begin, end] = [trace.warpBegin[0], trace.warpEnd[0]];
+              const line = new Uint32Array(1000), perNs = line.length / (end - begin);
+              raster.life(line, 0, begin, perNs, shades);
+              const [from, to] = [2000, 9000].map(ns => Math.round((ns - begin) * perNs));
+              return [[0, from - 1], [from + 1, to - 1], [to + 1, 1000]].map(part => line.slice(...part).includes(shades.background));
+            })()"""), striped, window)
+
+    def test_roles_beside_a_summary_are_of_the_rest(self):
+        page = self.open("few")
+        self.press("r")
+        self.assertIn("Roles are of what is shown one by one", page.text_content("#summarized"))
+        self.assertEqual(self.app("app.trees.reduce((sum, tree) => sum + tree.count, 0)"), 39)
+        self.assertLess(self.app("app.bounds()[1]"), 20000)
+
+    def test_a_part_says_what_it_is_a_part_of(self):
+        self.assertNotIn("A part", self.open().text_content("#notice"))
+        path = self.files["part"] = os.path.join(self.folder.name, "part.html")
+        subprocess.run([os.environ["IKET"], "export", f"{ROOT}/tests/data/h200/gemm_wgmma_marked.iketcap", "-o", path, "--cta", "3,0,0"],
+                       check=True, capture_output=True)
+        page = self.open("part")
+        for where in ("#notice", "#trace"):
+            self.assertIn("only --cta 3,0,0: 1 of 1 launches, 12 of 384 warps", page.text_content(where))
+        self.assertFalse(page.is_visible("#summary"))
+
+    def test_a_summary_says_how_to_get_the_rest(self):
+        """The command on the page, as it stands there, makes a page in which that is one by one."""
+        page = self.open("few")
+        self.app("app.select(app.trace.firstCell)")
+        self.press("f")
+        words = page.text_content("#details code").split()
+        self.assertEqual(words[:2], ["iket", "export"])
+        path = self.files["more"] = os.path.join(self.folder.name, "more.html")
+        subprocess.run([os.environ["IKET"], *words[1:], "-o", path], check=True, capture_output=True, cwd=f"{ROOT}/tests/data/h200")
+        sm, begin, end = self.app("[app.trace.sm[app.trace.rowWarp[app.trace.rowOf(app.selected)]], app.trace.beginNs(app.selected), app.trace.endNs(app.selected)]")
+        self.open("more")
+        left = self.app(f"""(() => {{
+          const t = app.trace;
+          let left = 0;
+          for (let s = t.firstCell; s < t.sliceCount; ++s) {{
+            const warp = t.rowWarp[t.rowOf(s)];
+            if (t.sm[warp] !== {sm}) continue;
+            // Cells may reach over the window's edge; none lies within.
+            if (t.beginNs(s) > {begin} + 1 && t.endNs(s) < {end} - 1) ++left;
+          }}
+          return left;
+        }})()""")
+        self.assertEqual(left, 0)
+        self.assertGreater(self.app("app.trace.firstCell"), 10)
 
     def test_hostile_names_stay_text(self):
         page = self.open("hostile")
@@ -426,6 +596,41 @@ class Page(unittest.TestCase):
         lanes = self.app("app.lanes.length")
         self.press(" ")
         self.assertLess(self.app("app.lanes.length"), lanes)
+
+    def test_does_headings_by_keyboard(self):
+        page = self.open()
+        focused = "(() => { const e = document.activeElement; return [e.dataset.key ?? e.id, e.getAttribute('aria-expanded'), e.getAttribute('aria-label')]; })()"
+        page.focus("#lanes")
+        self.press("Tab")
+        self.assertEqual(page.evaluate(focused), ["l0", "true", page.evaluate(focused)[2]])
+        self.assertIn("384 warps", page.evaluate(focused)[2])
+        self.press("ArrowDown")
+        self.assertEqual(page.evaluate(focused), ["l0s0", "true", "SM 0, 12 warps"])
+        lanes = self.app("app.lanes.length")
+        self.press("Enter")
+        self.assertEqual(page.evaluate(focused)[:2], ["l0s0", "false"])
+        self.assertLess(self.app("app.lanes.length"), lanes)
+        self.press(" ")
+        self.assertEqual(self.app("app.lanes.length"), lanes)
+        self.press("ArrowRight")
+        self.assertEqual(page.evaluate(focused)[2], "CTA (16, 0, 0), 12 warps")
+        self.press("ArrowLeft", "ArrowLeft")
+        self.assertEqual(page.evaluate(focused)[:2], ["l0s0", "true"])
+        # The last is out of sight: it comes, and has the focus where it is drawn.
+        self.press("End")
+        key = page.evaluate(focused)[0]
+        self.assertEqual(key, self.app("app.lanes.filter(l => l.row < 0 && l.warp < 0).pop().node.key"))
+        self.assertGreater(self.app("app.scroll"), 0)
+        box, lane = page.evaluate("document.activeElement.getBoundingClientRect().top"), self.app(f"app.yOf(app.lanes.find(l => l.node.key === '{key}'))")
+        self.assertAlmostEqual(box, lane + page.evaluate("document.getElementById('lanes').getBoundingClientRect().top"), delta=1)
+        # Wheeled away it keeps the focus, and one Tab leaves the tree.
+        page.mouse.move(700, 400)
+        page.mouse.wheel(0, -5000)
+        self.press("Shift")
+        self.assertEqual(page.evaluate(focused)[0], key)
+        self.press("Tab")
+        self.assertEqual(page.evaluate(focused)[0], "tab-details")
+        self.assertEqual(page.locator("#headings [tabindex='0']").count(), 1)
 
     def test_does_overview(self):
         page = self.open()

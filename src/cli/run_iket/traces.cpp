@@ -42,7 +42,7 @@ Result<void> WriteTraces(const trace::Model& model, const std::string& stem, For
     return {};
   };
   const auto as = [&](const char* format) {
-    return [&, format] { return ExportAs(format, model, stem + "." + format, false); };
+    return [&, format] { return ExportAs(format, model, stem + "." + format); };
   };
   Result<void> done;
   if (formats.perfetto) done = write(Stats::kPerfetto, "perfetto trace", as("pftrace"));
