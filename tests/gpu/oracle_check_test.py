@@ -53,7 +53,7 @@ def capture_of(warps):
     return iketcap.Capture(
         sessions=[], devices=[], images=[], kernels=[{"index": 3, "mangled_name": "K", "state": 1}],
         filters=[], declarations=declarations, attributes=[], edges=[],
-        contexts=[{"index": 0, "slots_per_sm": 64}], launches=[], graph_nodes=[],
+        contexts=[{"index": 0, "slots_per_sm": 64}], exchanges=[], placed_sms=[], launches=[], graph_nodes=[],
         graph_launches=[], counters=[], notes=[], rings=[block], damage=iketcap.Damage())
 
 
