@@ -222,7 +222,7 @@ class ProfilingSession(unittest.TestCase):
 
     def test_under_iket_profile_it_steps_aside(self):
         done = self.start(IKET, "profile", "--device", DEVICE, "--export", "none", "-o", self.path("out"), "--",
-                          PROGRAM, IMAGE, "Work", *"create load launch start launch stop save=a.json".split())
+                          PROGRAM, IMAGE, "Work", *"create load launch start launch sync stop save=a.json".split())
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(f"start {STATE}\nstop {DUPLICATE}\nsave 0\n", done.stdout)
         self.assertIn("not started: this process is traced by iket profile", done.stderr)
