@@ -443,7 +443,7 @@ void AddExport(CLI::App& app, Run& run) {
       app.add_subcommand("export", "Write captures, or parts of them, in a format of another tool");
   sub->add_option("captures", options->captures,
                   "Captures (.iketcap), or runs of run-iket (iket.data.json, with iket.data.bin "
-                  "beside it). Several of one run, with -o: together, on one axis of time")
+                  "beside it). Several, with -o: together, on one axis of time")
       ->required()
       ->type_name("CAPTURE");
   sub->add_option("--format", options->format,
