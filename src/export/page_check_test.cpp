@@ -19,6 +19,7 @@
 #include "export/page_elements.h"
 #include "export/page_head.h"
 #include "export/synthetic_model.h"
+#include "export/testing_page.h"
 #include "trace/excerpt.h"
 #include "viewer/page_parts.h"
 
@@ -34,17 +35,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-std::string Page(const trace::Model& model, const PageOptions& options = {}) {
-  std::string text;
-  EXPECT_TRUE(WritePage(
-      model,
-      [&](std::string_view block) {
-        text += block;
-        return Result<void>();
-      },
-      options));
-  return text;
-}
+using testing_page::Page;
 
 std::vector<Faults::Fault> FaultsOf(const std::string& page) {
   Faults faults;

@@ -9,21 +9,12 @@
 
 #include "export/page_block.h"
 #include "export/synthetic_model.h"
+#include "export/testing_page.h"
 
 namespace iket::exporter {
 namespace {
 
-std::string Page(const trace::Model& model, const PageOptions& options = {}) {
-  std::string text;
-  EXPECT_TRUE(WritePage(
-      model,
-      [&](std::string_view block) {
-        text += block;
-        return Result<void>();
-      },
-      options));
-  return text;
-}
+using testing_page::Page;
 
 std::string Decoded(std::string_view base64) {
   std::string bytes;

@@ -22,20 +22,14 @@ class ClockExchanges {
   static ClockExchanges Begin(CUdevice device) noexcept;
 
   // With the context current. Nothing if the driver cannot, or the GPU is busy.
-  std::optional<probe::Exchange> Make() noexcept { return probe_ ? probe_->Ask() : std::nullopt; }
-  const std::optional<probe::Exchange>& first() const { return first_; }
+  std::optional<capture::ClockExchange> Make() noexcept {
+    return probe_ ? probe_->Ask() : std::nullopt;
+  }
+  const std::optional<capture::ClockExchange>& first() const { return first_; }
 
  private:
   std::optional<probe::ClockProbe> probe_;
-  std::optional<probe::Exchange> first_;
+  std::optional<capture::ClockExchange> first_;
 };
-
-inline capture::ClockExchange ToCapture(uint32_t context, const probe::Exchange& exchange) {
-  return {.context = context,
-          .timer_ns = exchange.timer_ns,
-          .before_ns = exchange.before_ns,
-          .after_ns = exchange.after_ns,
-          .realtime_ns = exchange.realtime_ns};
-}
 
 }  // namespace iket::inject

@@ -89,9 +89,11 @@ bool Settle(const TracedContext& context) {
   return entered && waited == CUDA_SUCCESS;
 }
 
-void NoteClocks(const TracedContext& context, const std::optional<probe::Exchange>& exchange) {
+void NoteClocks(const TracedContext& context, std::optional<capture::ClockExchange> exchange) {
   Guest* const guest = Guest::Existing();
-  if (guest != nullptr && exchange) guest->Append(ToCapture(context.index, *exchange));
+  if (guest == nullptr || !exchange) return;
+  exchange->context = context.index;
+  guest->Append(*exchange);
 }
 
 // Reads the rings of a context that is not gone. `quiet`: none of its kernels runs.

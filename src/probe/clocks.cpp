@@ -64,7 +64,7 @@ std::optional<ClockProbe> ClockProbe::Make(const DriverCalls& calls) noexcept tr
   return std::nullopt;
 }
 
-std::optional<Exchange> ClockProbe::Ask(std::chrono::nanoseconds patience) noexcept {
+std::optional<capture::ClockExchange> ClockProbe::Ask(std::chrono::nanoseconds patience) noexcept {
   if (lost_) return std::nullopt;
   auto* const mailbox = reinterpret_cast<Mailbox*>(bench_.memory());
   const std::atomic_ref asked(mailbox->asked);
@@ -73,7 +73,7 @@ std::optional<Exchange> ClockProbe::Ask(std::chrono::nanoseconds patience) noexc
   answered.store(0);
   if (!Launch(calls_, bench_, mailbox)) return std::nullopt;
 
-  std::optional<Exchange> best;
+  std::optional<capture::ClockExchange> best;
   for (uint32_t round = 1; round <= kRounds; ++round) {
     const int64_t before = Now(CLOCK_MONOTONIC);
     asked.store(round, std::memory_order_release);

@@ -11,20 +11,14 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <optional>
 #include <utility>
 
+#include "capture/content.h"
 #include "probe/driver_calls.h"
 #include "probe/kernels.h"
 
 namespace iket::probe {
-
-struct Exchange {
-  uint64_t timer_ns = 0;                // %globaltimer
-  int64_t before_ns = 0, after_ns = 0;  // MONOTONIC
-  int64_t realtime_ns = 0;              // REALTIME in the middle of the two
-};
 
 // Of one context, which must be current whenever this is used, and when it goes.
 class ClockProbe {
@@ -32,7 +26,8 @@ class ClockProbe {
   // Nothing if the context has failed, or the driver cannot.
   static std::optional<ClockProbe> Make(const DriverCalls& calls) noexcept;
 
-  std::optional<Exchange> Ask(
+  // Its context is for the caller to fill in.
+  std::optional<capture::ClockExchange> Ask(
       std::chrono::nanoseconds patience = std::chrono::milliseconds(20)) noexcept;
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-std::optional<Exchange> AskOnce(const DriverCalls& calls, milliseconds patience) {
+std::optional<capture::ClockExchange> AskOnce(const DriverCalls& calls, milliseconds patience) {
   auto probe = ClockProbe::Make(calls);
   return probe ? probe->Ask(patience) : std::nullopt;
 }

@@ -90,11 +90,11 @@ void PlaceFinder::Add(const std::vector<Seen>& ctas, uint32_t cluster) {
   }
 }
 
-std::vector<Place> PlaceFinder::Places() const {
+std::vector<capture::SmPlace> PlaceFinder::Places() const {
   const bool all_seen = std::ranges::none_of(gpc_of_sm_, [](int32_t gpc) { return gpc < 0; });
-  std::vector<Place> unknown(gpc_of_sm_.size());
+  std::vector<capture::SmPlace> unknown(gpc_of_sm_.size());
   if (contradicted_ || !had_clusters_ || !all_seen) return unknown;
-  std::vector<Place> places = unknown;
+  std::vector<capture::SmPlace> places = unknown;
   std::map<int32_t, int32_t> tpcs;  // so far, by GPC
   for (uint32_t sm = 0; sm < places.size(); ++sm) {
     places[sm].gpc = gpc_of_sm_[sm];
@@ -108,8 +108,8 @@ std::vector<Place> PlaceFinder::Places() const {
   return places;
 }
 
-std::vector<Place> FindPlaces(const DriverCalls& calls, uint32_t sm_count,
-                              std::chrono::nanoseconds patience) noexcept try {
+std::vector<capture::SmPlace> FindPlaces(const DriverCalls& calls, uint32_t sm_count,
+                                         std::chrono::nanoseconds patience) noexcept try {
   constexpr uint32_t kTimes = 4, kLargest = 16;
   const uint32_t ctas = std::max(kTimes * sm_count, kLargest);
   const auto bench = Bench::Set(calls, "iket_probe_place", ctas * sizeof(Seen));

@@ -13,21 +13,17 @@
 #include <cstdint>
 #include <vector>
 
+#include "capture/content.h"
 #include "probe/driver_calls.h"
 
 namespace iket::probe {
 
-struct Place {
-  int32_t gpc = -1;
-  int32_t tpc = -1;  // within its GPC, in the order of SMs
-
-  bool operator==(const Place&) const = default;
-};
-
-// By %smid, of the GPU of the current context; all -1 if that cannot be known of this GPU. Empty if
-// it could not be asked: it is busy, or has failed.
-std::vector<Place> FindPlaces(const DriverCalls& calls, uint32_t sm_count,
-                              std::chrono::nanoseconds patience = std::chrono::seconds(1)) noexcept;
+// By %smid, TPCs counted within their GPC in the order of SMs, of the GPU of the current context;
+// all -1 if that cannot be known of this GPU. Empty if it could not be asked: it is busy, or has
+// failed.
+std::vector<capture::SmPlace> FindPlaces(
+    const DriverCalls& calls, uint32_t sm_count,
+    std::chrono::nanoseconds patience = std::chrono::seconds(1)) noexcept;
 
 // What the CTAs of one launch said, in the order of their numbers. Public to tests.
 struct Seen {
@@ -38,7 +34,7 @@ class PlaceFinder {
  public:
   explicit PlaceFinder(uint32_t sm_count) : gpc_of_sm_(sm_count, -1) {}
   void Add(const std::vector<Seen>& ctas, uint32_t cluster);
-  std::vector<Place> Places() const;  // all -1 if that cannot be known
+  std::vector<capture::SmPlace> Places() const;  // all -1 if that cannot be known
 
  private:
   std::vector<int32_t> gpc_of_sm_;

@@ -11,6 +11,8 @@
 namespace iket::probe {
 namespace {
 
+using Place = capture::SmPlace;
+
 // The GPCs of an H200 by SM, as the register says and run-iket does (GPU-90ad5c10).
 uint32_t GpcOf(uint32_t sm) {
   if (sm >= 124) return 1;
@@ -71,7 +73,7 @@ TEST(Places, NotIfAClusterIsInTwo) {
 TEST(Places, NotIfASmIsInTwo) {
   PlaceFinder finder(2);
   finder.Add({{0, 3}, {1, 3}}, 2);
-  EXPECT_EQ(finder.Places(), (std::vector<Place>{{3, 0}, {3, 0}}));
+  EXPECT_EQ(finder.Places(), (std::vector<Place>{{.tpc = 0, .gpc = 3}, {.tpc = 0, .gpc = 3}}));
   finder.Add({{0, 4}, {1, 4}}, 2);
   EXPECT_EQ(finder.Places(), kUnknown);
 }

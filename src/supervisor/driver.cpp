@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 
 #include <cstring>
-#include <string_view>
 #include <type_traits>
 
 #include "capture/software_device.h"
@@ -78,10 +77,13 @@ Result<CUdevice> Driver::FindDevice(const std::array<uint8_t, 16>& uuid) const {
               "set inside the program?");
 }
 
-bool Driver::IsSimulated(CUdevice device) const {
+std::string Driver::NameOf(CUdevice device) const {
   char name[256] = {};
-  return DeviceGetName(name, sizeof name, device) == CUDA_SUCCESS &&
-         std::string_view(name).starts_with(capture::kSoftwareDeviceName);
+  return DeviceGetName(name, sizeof name, device) == CUDA_SUCCESS ? name : "";
+}
+
+bool Driver::IsSimulated(CUdevice device) const {
+  return NameOf(device).starts_with(capture::kSoftwareDeviceName);
 }
 
 tl::unexpected<Error> Driver::Failure(const char* call, CUresult result) const {

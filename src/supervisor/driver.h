@@ -27,6 +27,8 @@ class Driver {
   // "cuMemMap: invalid argument (1)" as an error of kind kSystem.
   tl::unexpected<Error> Failure(const char* call, CUresult result) const;
 
+  // Empty if the driver does not say it.
+  std::string NameOf(CUdevice device) const;
   bool IsSimulated(CUdevice device) const;
 
   // What the probe calls; not in every driver.

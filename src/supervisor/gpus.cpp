@@ -1,8 +1,5 @@
 #include "supervisor/gpus.h"
 
-#include <string_view>
-
-#include "capture/software_device.h"
 #include "supervisor/driver.h"
 
 namespace iket::supervisor {
@@ -25,20 +22,17 @@ Result<GpuList> ListGpus(const std::string& path) {
   }
   for (int i = 0; i < count; ++i) {
     CUdevice device = 0;
-    char name[256] = "";
     if (driver->DeviceGet(&device, i) != CUDA_SUCCESS) continue;
-    driver->DeviceGetName(name, sizeof name, device);
     const auto attribute = [&](CUdevice_attribute which) {
       int value = 0;
       driver->DeviceGetAttribute(&value, which, device);
       return static_cast<uint32_t>(value);
     };
-    list.gpus.push_back(
-        {.name = name,
-         .simulated = std::string_view(name).starts_with(capture::kSoftwareDeviceName),
-         .sm = 10 * attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
-               attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
-         .sm_count = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)});
+    list.gpus.push_back({.name = driver->NameOf(device),
+                         .simulated = driver->IsSimulated(device),
+                         .sm = 10 * attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+                               attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+                         .sm_count = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)});
   }
   return list;
 }

@@ -112,22 +112,14 @@ Result<void> RingWindow::Enter() const {
 std::optional<capture::ClockExchange> RingWindow::ExchangeClocks() const {
   if (is_in_host() || !driver_->probe || driver_->IsSimulated(device_)) return std::nullopt;
   auto clocks = probe::ClockProbe::Make(*driver_->probe);
-  const auto exchange = clocks ? clocks->Ask() : std::nullopt;
-  if (!exchange) return std::nullopt;
-  return capture::ClockExchange{.context = context_,
-                                .timer_ns = exchange->timer_ns,
-                                .before_ns = exchange->before_ns,
-                                .after_ns = exchange->after_ns,
-                                .realtime_ns = exchange->realtime_ns};
+  auto exchange = clocks ? clocks->Ask() : std::nullopt;
+  if (exchange) exchange->context = context_;
+  return exchange;
 }
 
 std::vector<capture::SmPlace> RingWindow::FindPlaces() const {
   if (is_in_host() || !driver_->probe || driver_->IsSimulated(device_)) return {};
-  std::vector<capture::SmPlace> places;
-  for (const probe::Place& place : probe::FindPlaces(*driver_->probe, layout_.sm_count)) {
-    places.push_back({.tpc = place.tpc, .gpc = place.gpc});
-  }
-  return places;
+  return probe::FindPlaces(*driver_->probe, layout_.sm_count);
 }
 
 RingPlace RingWindow::table() const {

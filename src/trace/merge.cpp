@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <utility>
 
 #include "trace/excerpt.h"
+#include "trace/uncertainty.h"
 
 namespace iket::trace {
 namespace {
@@ -244,12 +246,6 @@ Result<double> HostOffset(const Named& one, const Named& first) {
   return static_cast<double>(difference);
 }
 
-double WorstError(const Model& model) {
-  double last = 0;
-  for (const Launch& launch : model.launches) last = std::max(last, launch.last_ns);
-  return std::max(model.host_clock->ErrorNs(0), model.host_clock->ErrorNs(last));
-}
-
 Result<void> CheckRoom(const std::vector<Named>& captures) {
   for (const Named& capture : captures) {
     if (!capture.model.host_clock) {
@@ -280,7 +276,8 @@ Result<Model> Merge(std::vector<Named> captures) {
     const auto offset = HostOffset(capture, captures.front());
     if (!offset) return tl::unexpected(offset.error());
     offsets.push_back(*offset);
-    error_ns = std::max(error_ns, WorstError(capture.model));
+    constexpr double kUnknown = std::numeric_limits<double>::infinity();
+    error_ns = std::max(error_ns, UncertaintyOf(capture.model).host_ns.value_or(kUnknown));
   }
   const HostClock axis = *captures.front().model.host_clock;
   Merger merger(std::move(captures.front().model));
