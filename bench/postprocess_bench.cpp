@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,7 +28,10 @@ using iket::trace::SyntheticGpu;
 
 struct Story {
   explicit Story(int64_t events)
-      : gpu(iket::trace::BusyGpu(static_cast<uint64_t>(events))), block(gpu.Read()) {}
+      : gpu(iket::trace::BusyGpu(static_cast<uint64_t>(events))), block(gpu.Read()) {
+    // The records stay where they are as long as the story: nothing has to copy them.
+    block.memory = std::shared_ptr<const void>(std::shared_ptr<const void>(), &gpu);
+  }
 
   SyntheticGpu gpu;
   RingBlock block;

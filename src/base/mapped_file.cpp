@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/evictable.h"
+
 namespace iket {
 
 Result<MappedFile> MappedFile::Open(const std::string& path, const char* what) {
@@ -33,6 +35,7 @@ Result<MappedFile> MappedFile::Open(const std::string& path, const char* what) {
                                         : "it is not a regular file");
   }
   file.bytes_ = {static_cast<std::byte*>(address), static_cast<size_t>(status.st_size)};
+  AddEvictable(address, file.bytes_.size());
   return file;
 }
 
@@ -44,7 +47,9 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 MappedFile::~MappedFile() {
-  if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
+  if (bytes_.empty()) return;
+  RemoveEvictable(bytes_.data());
+  munmap(bytes_.data(), bytes_.size());
 }
 
 }  // namespace iket

@@ -1,6 +1,7 @@
 // mapped_file.h: a file as bytes in memory, for reading.
 //
-// Cost: no copy; pages come in when they are touched. The file must not shrink while it is mapped.
+// Cost: no copy; pages come in when they are touched, and may leave (evictable.h). The file must
+// not shrink while it is mapped.
 #pragma once
 
 #include <cstddef>

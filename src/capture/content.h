@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -348,6 +349,8 @@ struct RingBlock {
   RingMoment moment{};
   bool last_of_moment = false;
   std::vector<RingRow> rows{};
+  // Where the records are; who has it may go on reading them. Null: they are somebody else's.
+  std::shared_ptr<const void> memory{};
 };
 
 // A running total of something lost, refused or not understood (LOSS). Key: name.

@@ -18,28 +18,28 @@ std::optional<Payload> Payload::Of(const ChunkRef& chunk) {
     if (raw_bytes != stored.size()) return std::nullopt;
     payload.bytes_ = stored;
     if (reinterpret_cast<uintptr_t>(stored.data()) % alignof(ring::Record) == 0) return payload;
-    payload.owned_ = std::make_unique_for_overwrite<std::byte[]>(stored.size());
-    std::memcpy(payload.owned_.get(), stored.data(), stored.size());
+    payload.owned_.resize(stored.size());
+    std::memcpy(payload.owned_.data(), stored.data(), stored.size());
   } else {
     const bool made = chunk.header.codec == wire::kPackedRecords
                           ? payload.Unpack(stored, raw_bytes)
                           : payload.Inflate(stored, raw_bytes);
     if (!made) return std::nullopt;
   }
-  payload.bytes_ = UntrustedBytes(payload.owned_.get(), raw_bytes);
+  payload.bytes_ = UntrustedBytes(payload.owned_.data(), raw_bytes);
   return payload;
 }
 
 bool Payload::Inflate(UntrustedBytes stored, uint64_t raw_bytes) {
   if (raw_bytes > stored.size() * wire::kMaxInflation + wire::kInflationSlack) return false;
-  owned_ = std::make_unique_for_overwrite<std::byte[]>(raw_bytes);
+  owned_.resize(raw_bytes);
   const std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)>
       decompressor(libdeflate_alloc_decompressor(), &libdeflate_free_decompressor);
   if (decompressor == nullptr) return false;
   size_t stored_used = 0;
   size_t raw_made = 0;
   const libdeflate_result result =
-      libdeflate_zlib_decompress_ex(decompressor.get(), stored.data(), stored.size(), owned_.get(),
+      libdeflate_zlib_decompress_ex(decompressor.get(), stored.data(), stored.size(), owned_.data(),
                                     raw_bytes, &stored_used, &raw_made);
   return result == LIBDEFLATE_SUCCESS && stored_used == stored.size() && raw_made == raw_bytes;
 }
@@ -59,10 +59,10 @@ bool Payload::Unpack(UntrustedBytes stored, uint64_t raw_bytes) {
   }
   auto unpacker = RecordUnpacker::Of(table->data, records);
   if (!unpacker) return false;
-  owned_ = std::make_unique_for_overwrite<std::byte[]>(raw_bytes);
-  std::memcpy(owned_.get(), stored.data(), table_bytes);
+  owned_.resize(raw_bytes);
+  std::memcpy(owned_.data(), stored.data(), table_bytes);
   // All sizes before this place are multiples of 8; records are plain words.
-  auto* to = reinterpret_cast<ring::Record*>(owned_.get() + table_bytes);
+  auto* to = reinterpret_cast<ring::Record*>(owned_.data() + table_bytes);
   for (size_t i = 0; i < table->row_count; ++i) {
     const auto count = table->rows.Read<wire::RingEntry>(i * table->row_bytes)->records;
     if (!unpacker->TakeRow({to, count})) return false;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/column.h"
 #include "capture/scan.h"
 #include "capture/wire.h"
 
@@ -31,7 +32,7 @@ class Payload {
   bool Inflate(UntrustedBytes stored, uint64_t raw_bytes);
   bool Unpack(UntrustedBytes stored, uint64_t raw_bytes);
 
-  std::unique_ptr<std::byte[]> owned_;
+  Column<std::byte> owned_;
   UntrustedBytes bytes_;
 };
 

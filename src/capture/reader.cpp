@@ -267,16 +267,35 @@ const Capture& Reader::capture() const { return state_->capture; }
 uint64_t Reader::ring_block_count() const { return state_->ring_chunks.size(); }
 uint64_t Reader::ring_raw_bytes() const { return state_->ring_raw_bytes; }
 
+std::map<std::pair<uint32_t, uint32_t>, uint64_t> Reader::CountRingRecords() const {
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> counts;
+  for (const ChunkRef& chunk : state_->ring_chunks) {
+    std::optional<Payload> payload;
+    if (chunk.header.codec != wire::kPackedRecords) payload = Payload::Of(chunk);
+    // The table is as it is even where what follows is packed.
+    const auto table = TableView::Of(payload ? payload->bytes() : chunk.stored,
+                                     sizeof(wire::RingHead), sizeof(wire::RingEntry));
+    if (!table) continue;
+    const uint32_t context = table->head.Read<wire::RingHead>(0)->context;
+    for (size_t i = 0; i < table->row_count; ++i) {
+      const auto row = *table->rows.Read<wire::RingEntry>(i * table->row_bytes);
+      counts[{context, row.ring}] += row.records;
+    }
+  }
+  return counts;
+}
+
 RingWalk Reader::ForEachRingBlock(const std::function<bool(const RingBlock&)>& visit) const {
   RingWalk walk;
   for (const ChunkRef& chunk : state_->ring_chunks) {
-    const std::optional<Payload> payload = Payload::Of(chunk);
-    const std::optional<RingBlock> block =
+    std::optional<Payload> payload = Payload::Of(chunk);
+    std::optional<RingBlock> block =
         payload ? DecodeRings(payload->bytes()) : std::optional<RingBlock>();
     if (!block) {
       ++walk.blocks_malformed;
       continue;
     }
+    block->memory = std::make_shared<const Payload>(*std::move(payload));
     ++walk.blocks;
     if (!visit(*block)) {
       walk.stopped = true;

@@ -11,10 +11,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -111,8 +113,12 @@ class Reader {
   uint64_t ring_block_count() const;
   uint64_t ring_raw_bytes() const;
 
-  // Calls `visit` for each whole RING chunk in the order of the file; the block and its spans live
-  // until `visit` returns. `visit` returns false to stop.
+  // How many records each ring has in all chunks, by context and ring. Packed ones stay packed.
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> CountRingRecords() const;
+
+  // Calls `visit` for each whole RING chunk in the order of the file; the block lives until `visit`
+  // returns, its records as long as the Reader and a copy of RingBlock::memory do. `visit` returns
+  // false to stop.
   RingWalk ForEachRingBlock(const std::function<bool(const RingBlock&)>& visit) const;
 
  private:

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/checksum.h"
+#include "base/evictable.h"
 
 namespace iket::capture {
 namespace {
@@ -25,9 +26,14 @@ class Scanner {
     scan_.damage.file_header_damaged = file_header_damaged;
     uint64_t at = first_chunk;
     if (file_header_damaged) at = SearchFrom(at);
-    while (at < file_.size()) {
+    // A file is mapped, and may be larger than memory.
+    constexpr uint64_t kEvictBytes = uint64_t{256} << 20;
+    for (uint64_t evict_at = kEvictBytes; at < file_.size();) {
       at = Step(at);
       if (progress_) progress_(at, file_.size());
+      if (at < evict_at) continue;
+      EvictAll();
+      evict_at = at + kEvictBytes;
     }
     std::ranges::sort(scan_.chunks, {},
                       [](const ChunkRef& chunk) { return chunk.header.sequence; });

@@ -3,6 +3,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/column.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
 #include "export/output_file.h"
@@ -74,6 +75,8 @@ int RunCommand(const Run& run, int (*code_of)(ErrorKind)) {
   const Result<int> result = [&]() -> Result<int> {
     try {
       return run();
+    } catch (const ColumnFileError& error) {
+      return Fail(ErrorKind::kSystem, "{}", error.what());
     } catch (const std::bad_alloc&) {
       return Fail(ErrorKind::kSystem, "not enough memory on this machine for what was asked");
     }

@@ -424,7 +424,7 @@ Result<Exported> ExportAs(const std::string& format, const trace::Model& model,
   auto file = IsStandardOutput(path) ? exporter::OutputFile::StandardOutput()
                                      : exporter::OutputFile::Create(path);
   if (!file) return tl::unexpected(file.error());
-  Progress progress("writing " + path);
+  Progress progress("writing " + path, "events", model.events.size());
   std::string note;
   options.folder = file->folder();
   options.progress = progress.Callback();

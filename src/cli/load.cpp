@@ -1,7 +1,12 @@
 #include "cli/load.h"
 
-#include <algorithm>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/column.h"
 #include "base/mapped_file.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
@@ -13,13 +18,49 @@ namespace iket::cli {
 
 namespace {
 
-// True if the capture cannot be decoded in the memory that is left.
+// True if the decoded capture is larger than the memory that is left.
 bool IsTooLarge(const capture::Reader& reader) {
   return DecodingBytes(reader) > MemoryForDecoding();
 }
 
+std::string FolderForFiles() {
+  const char* const said = std::getenv("TMPDIR");
+  if (said != nullptr && *said != 0) return said;
+  // What /tmp is may be memory.
+  return access("/var/tmp", W_OK) == 0 ? "/var/tmp" : "/tmp";
+}
+
+// From here on what is large lies in files: the decoded capture does not fit into memory.
+Result<void> MakeRoom(const std::string& path, uint64_t bytes) {
+  // Less than this only makes it slow.
+  constexpr uint64_t kLeast = uint64_t{64} << 20;
+  // Of the files that a writer may want besides, none is there while the records still are.
+  const uint64_t file_bytes = bytes / 4 * 3;
+  const uint64_t memory = MemoryForDecoding();
+  const std::string folder = FolderForFiles();
+  struct statvfs room{};
+  const uint64_t free_bytes =
+      statvfs(folder.c_str(), &room) == 0 ? uint64_t{room.f_bavail} * room.f_frsize : 0;
+  if (free_bytes < file_bytes) {
+    return Fail(
+        ErrorKind::kSystem,
+        "{}: larger, decoded, than memory ({} of {}), and {} has no room for it ({} of {}): "
+        "set TMPDIR to a folder on a larger disk, or IKET_DECODE_BYTES to what memory it "
+        "may take",
+        path, Bytes(bytes), Bytes(memory), folder, Bytes(free_bytes), Bytes(file_bytes));
+  }
+  // The heap and the caches of the file system need some, too.
+  if (auto kept = KeepColumnsInFiles(folder, std::max(memory / 4 * 3, kLeast)); !kept) {
+    return FailIn(path, kept.error());
+  }
+  PrintWarning(
+      fmt::format("{}: larger, decoded, than memory ({} of {}): it lies in files in {} meanwhile",
+                  path, Bytes(bytes), Bytes(memory), folder));
+  return {};
+}
+
 Result<Loaded> Decoded(const std::string& path, capture::Reader reader) {
-  Progress progress("reading " + path);
+  Progress progress("reading " + path, "records", reader.ring_raw_bytes() / ring::kRecordBytes);
   auto model = trace::Decode(reader, progress.Callback());
   if (!model) return FailIn(path, model.error());
   return Loaded{path, std::move(reader), std::move(*model)};
@@ -47,10 +88,9 @@ Result<Loaded> Load(const std::string& path) {
   auto reader = capture::Reader::Open(path);
   if (!reader) return tl::unexpected(reader.error());
   if (IsTooLarge(*reader)) {
-    return Fail(ErrorKind::kSystem,
-                "{}: too large to be decoded: it would take about {} of memory, and {} are left "
-                "here; `iket info` says what it is of (IKET_DECODE_BYTES sets another limit)",
-                path, Bytes(DecodingBytes(*reader)), Bytes(MemoryForDecoding()));
+    if (auto room = MakeRoom(path, DecodingBytes(*reader)); !room) {
+      return tl::unexpected(room.error());
+    }
   }
   return Decoded(path, std::move(*reader));
 }

@@ -27,10 +27,11 @@ struct Loaded {
 // True of an iket.data.json of run-iket, the warp buffers beside it being that file's.
 bool IsOfRunIket(const std::string& path);
 
-// Reads and decodes all of it. A damaged file gives what is whole in it: see ReadCode. Error
-// (kSystem): decoded it would be larger than the memory that this machine has left.
+// Reads and decodes all of it. A damaged file gives what is whole in it: see ReadCode. One that is
+// larger, decoded, than the memory that this machine has left lies in files meanwhile (column.h),
+// in $TMPDIR or else /var/tmp; a warning says so. Error (kSystem): there is no room for it.
 Result<Loaded> Load(const std::string& path);
-// The same, but one that is too large is counted.
+// The same, but one that is so large is counted.
 Result<Loaded> LoadOrCount(const std::string& path);
 
 // "NVIDIA H200", once for each device of the capture that was used; of a software device also that

@@ -1,4 +1,4 @@
-// tally.h: counts what a capture holds without decoding it: for captures of streams that are
+// tally.h: counts what a capture holds without decoding it: for the summary of a stream that is
 // larger, decoded, than this machine's memory.
 //
 // Cost: one pass over the file, 16 ns a record (of packed ones, on a core of an H200's host), in
@@ -24,7 +24,7 @@ struct Tally {
 
 Tally TallyOf(const capture::Reader& reader, const Progress& progress = {});
 
-// Bytes that decoding the capture takes, about; and those that the machine has for it, UINT64_MAX
+// Bytes that the decoded capture takes, about; and those that the machine has for it, UINT64_MAX
 // if it does not say. $IKET_DECODE_BYTES says something else, for tests and for whoever knows
 // better.
 uint64_t DecodingBytes(const capture::Reader& reader);

@@ -62,13 +62,29 @@ void PrintError(std::string_view message) {
 
 void PrintWarning(std::string_view message) { PrintError(fmt::format("warning: {}", message)); }
 
-Progress::Progress(std::string label)
+Progress::Progress(std::string label, std::string what, uint64_t amount)
     : label_(std::move(label)),
+      what_(std::move(what)),
+      amount_(amount),
       terminal_(isatty(STDERR_FILENO) == 1),
-      next_(std::chrono::steady_clock::now() + kPatience) {}
+      begin_(std::chrono::steady_clock::now()),
+      next_(begin_ + kPatience) {}
 
 Progress::~Progress() {
   if (drawn_) std::fputs("\r\x1b[K", stderr);
+}
+
+std::string Progress::Pace(double share, double seconds) const {
+  // Before that the beginning decides it, which may be unlike the rest.
+  constexpr double kEnoughShare = 0.02;
+  if (share < kEnoughShare || seconds <= 0) return {};
+  std::string pace;
+  if (amount_ != 0) {
+    pace = fmt::format(" {:.3g} M {}/s,", share * static_cast<double>(amount_) / seconds * 1e-6,
+                       what_);
+  }
+  const auto left = static_cast<uint64_t>(seconds / share * (1 - share) + 0.5);
+  return pace + fmt::format(" {}:{:02} left", left / 60, left % 60);
 }
 
 void Progress::Update(uint64_t done, uint64_t total) {
@@ -80,8 +96,9 @@ void Progress::Update(uint64_t done, uint64_t total) {
   const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
   const int filled = static_cast<int>(share * kBarWidth);
   const std::string bar(static_cast<size_t>(filled), '#');
-  std::fprintf(stderr, "\r%s [%-*s] %3.0f %%\x1b[K", label_.c_str(), kBarWidth, bar.c_str(),
-               share * 100);
+  const std::string pace = Pace(share, std::chrono::duration<double>(now - begin_).count());
+  std::fprintf(stderr, "\r%s [%-*s] %3.0f %%%s\x1b[K", label_.c_str(), kBarWidth, bar.c_str(),
+               share * 100, pace.c_str());
   std::fflush(stderr);
 }
 

@@ -24,8 +24,8 @@ uint64_t EndNs(const trace::Model& model, double begin_ns, double end_ns) {
 }
 
 // The times in which something ran, apart from each other, ascending.
-std::vector<std::pair<uint64_t, uint64_t>> BusyTimes(const trace::Model& model, uint32_t device) {
-  std::vector<std::pair<uint64_t, uint64_t>> busy;
+Column<std::pair<uint64_t, uint64_t>> BusyTimes(const trace::Model& model, uint32_t device) {
+  Column<std::pair<uint64_t, uint64_t>> busy;
   for (const trace::Launch& launch : model.launches) {  // by their begins
     if (launch.device != device || launch.warp_count == 0) continue;
     const uint64_t begin = GlobalNs(model, launch.first_ns);
@@ -46,7 +46,7 @@ CounterCurve ActiveWarps(const trace::Model& model, uint32_t device) {
                      .unit = "warps",
                      .description = {},
                      .points = {}};
-  std::vector<std::pair<uint64_t, int32_t>> changes;
+  Column<std::pair<uint64_t, int32_t>> changes;
   const trace::Warps& warps = model.warps;
   for (uint32_t i = 0; i < warps.size(); ++i) {
     if (model.launches[warps.launch[i]].device != device) continue;
@@ -67,7 +67,7 @@ CounterCurve ActiveWarps(const trace::Model& model, uint32_t device) {
                                        width);
   // A point at a moment that has one takes its place.
   const auto put = [&curve](uint64_t ns, int64_t warps_active) {
-    std::vector<CounterPoint>& points = curve.points;
+    Column<CounterPoint>& points = curve.points;
     if (!points.empty() && points.back().ns == ns) points.pop_back();
     const auto value = static_cast<double>(warps_active);
     if (points.empty() || points.back().value != value) points.push_back({ns, value});

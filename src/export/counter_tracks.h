@@ -28,7 +28,7 @@ struct CounterCurve {
   std::string name;
   std::string unit;
   std::string description;
-  std::vector<CounterPoint> points;
+  Column<CounterPoint> points;
 };
 
 // Warps between their begin and their end. Where changes are more than points, each point is the

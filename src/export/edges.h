@@ -73,9 +73,9 @@ class EdgeStream {
   void SortInto(std::vector<Edge>& window);
 
   const trace::Model& model_;
-  std::vector<uint32_t> range_of_end_;  // by event: the range that it closes
-  std::vector<uint32_t> by_begin_;      // warps by the time of their begin
-  size_t next_warp_ = 0;                // of by_begin_
+  Column<uint32_t> range_of_end_;  // by event: the range that it closes
+  Column<uint32_t> by_begin_;      // warps by the time of their begin
+  size_t next_warp_ = 0;           // of by_begin_
   std::vector<Cursor> active_;
   std::vector<uint64_t> window_ends_;  // exclusive; the last is the end of time
   size_t next_window_ = 0;

@@ -37,7 +37,7 @@ class Occurrences {
 
  private:
   const trace::Model& model_;
-  std::vector<uint32_t> unmatched_ends_;  // ascending
+  Column<uint32_t> unmatched_ends_;  // ascending
 };
 
 // Trace time in whole ns since Model::origin_ns, as all formats cut it.

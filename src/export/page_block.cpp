@@ -76,7 +76,7 @@ std::vector<PageBlocks::Slice>& PageBlocks::LocalRow(uint32_t row) {
 void PageBlocks::Add(uint32_t warp) {
   const trace::Warps& warps = model_.warps;
   const trace::Ranges& ranges = model_.ranges;
-  const std::vector<uint32_t>& valued = model_.values.event;
+  const iket::Column<uint32_t>& valued = model_.values.event;
   const uint32_t first_event = warps.first_event[warp];
   const auto values = std::ranges::lower_bound(valued, first_event);
   const auto values_end =
@@ -240,7 +240,7 @@ void PageBlocks::PutValuesOf(uint32_t event, bool at_end) {
     PutValue({declared.payload_name, declared.payload, true}, model_.events.payload[event]);
   }
   if (declared.more.empty()) return;
-  const std::vector<uint32_t>& of = model_.values.event;
+  const iket::Column<uint32_t>& of = model_.values.event;
   const auto end = of.begin() + static_cast<ptrdiff_t>(last_value_);
   const auto at = std::lower_bound(of.begin() + static_cast<ptrdiff_t>(first_value_), end, event);
   for (auto i = static_cast<size_t>(at - of.begin()); i < last_value_ && of[i] == event; ++i) {

@@ -107,7 +107,7 @@ class PageBlocks {
   uint64_t slices_ = 0, slice_rows_ = 0, total_ = 0, mended_ = 0, parts_ = 0;
   uint64_t last_flagged_ = 0, last_valued_ = 0;
   uint64_t last_cta_x_ = 0, last_begin_ = 0, last_life_ = 0;  // of the warp before
-  std::vector<uint32_t> slice_of_event_;
+  iket::Column<uint32_t> slice_of_event_;
 };
 
 }  // namespace iket::exporter

@@ -91,14 +91,14 @@ class Curves {
 
  private:
   template <typename Flush>
-  static bool Write(const std::vector<CounterPoint>& points, uint64_t track, ProtoWriter& writer,
+  static bool Write(const Column<CounterPoint>& points, uint64_t track, ProtoWriter& writer,
                     Flush flush) {
     for (const CounterPoint& point : points) WriteCounter(point, kHeadSequence, track, writer);
     return flush();
   }
 
   const trace::Model& model_;
-  std::vector<std::pair<uint64_t, std::vector<CounterPoint>>> known_;
+  std::vector<std::pair<uint64_t, Column<CounterPoint>>> known_;
   std::vector<std::pair<uint64_t, EventRate>> rates_;  // by device
 };
 

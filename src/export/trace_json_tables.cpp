@@ -40,7 +40,7 @@ void TraceJsonTables::FindLocations() {
            warps.sm[a] == warps.sm[b] &&
            model_.launches[warps.launch[a]].device == model_.launches[warps.launch[b]].device;
   };
-  std::vector<uint32_t> slots(std::bit_ceil(2 * warps.size() + 1), kNoRow);
+  Column<uint32_t> slots(std::bit_ceil(2 * warps.size() + 1), kNoRow);
   location_of_warp_.resize(warps.size());
   for (const uint32_t warp : order_) {
     uint64_t hash = Mixed(0, uint64_t{warps.cta_x[warp]} << 32 | warps.index[warp]);

@@ -28,7 +28,7 @@ class TraceJsonTables {
 
   uint32_t LocationOf(uint32_t warp) const { return location_of_warp_[warp]; }
   // A warp for each location.
-  const std::vector<uint32_t>& locations() const { return locations_; }
+  const Column<uint32_t>& locations() const { return locations_; }
 
   // Of the declaration of a mark, or of what opens a range.
   uint32_t NameOf(uint32_t declaration) const { return name_of_declaration_[declaration]; }
@@ -46,9 +46,9 @@ class TraceJsonTables {
   uint32_t RowOf(trace::StringId string);
 
   const trace::Model& model_;
-  std::vector<uint32_t> order_;  // rows of warps, each launch's in its place
-  std::vector<uint32_t> location_of_warp_;
-  std::vector<uint32_t> locations_;
+  Column<uint32_t> order_;  // rows of warps, each launch's in its place
+  Column<uint32_t> location_of_warp_;
+  Column<uint32_t> locations_;
   std::vector<uint32_t> name_of_declaration_;
   std::vector<uint32_t> row_of_string_;  // by StringId
   std::vector<std::string_view> strings_;

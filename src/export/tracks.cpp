@@ -106,7 +106,7 @@ trace::SmPlace TrackTree::PlaceOf(uint32_t warp) const {
 }
 
 void TrackTree::PlaceByWarp(const trace::Launch& launch) {
-  std::vector<uint32_t> warps(launch.warp_count);
+  Column<uint32_t> warps(launch.warp_count);
   std::iota(warps.begin(), warps.end(), launch.first_warp);
   std::stable_sort(warps.begin(), warps.end(), [&](uint32_t a, uint32_t b) {
     return std::pair(GpcOf(a), model_.warps.sm[a]) < std::pair(GpcOf(b), model_.warps.sm[b]);
@@ -119,7 +119,7 @@ void TrackTree::PlaceByWarp(const trace::Launch& launch) {
 
 void TrackTree::PlaceBySlot(const trace::Launch& launch) {
   const trace::Warps& all = model_.warps;
-  std::vector<uint32_t> warps(launch.warp_count);
+  Column<uint32_t> warps(launch.warp_count);
   std::iota(warps.begin(), warps.end(), launch.first_warp);
   std::sort(warps.begin(), warps.end(), [&](uint32_t a, uint32_t b) {
     return std::tuple(GpcOf(a), all.sm[a], all.slot[a], all.begin_cycles[a], a) <
@@ -274,7 +274,7 @@ void TrackTree::GrowTree() {
 
 void TrackTree::ForEachRow(const std::function<void(uint64_t uuid, uint32_t launch,
                                                     const std::string& path)>& visit) const {
-  std::vector<uint32_t> track_of(next_uuid_, 0);
+  Column<uint32_t> track_of(next_uuid_, 0);
   uint32_t launch = 0;
   for (uint32_t i = 0; i < tracks_.size(); ++i) {  // a launch before what is below it
     const Track& track = tracks_[i];

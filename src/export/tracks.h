@@ -192,10 +192,10 @@ class TrackTree {
   void WriteDescriptor(ProtoWriter& writer, uint32_t sequence, const Track& track) const;
 
   const trace::Model& model_;
-  std::vector<Row> rows_;
-  std::vector<uint32_t> row_of_warp_;
+  Column<Row> rows_;
+  Column<uint32_t> row_of_warp_;
   std::map<Apart, uint64_t> apart_;
-  std::vector<Track> tracks_;
+  Column<Track> tracks_;
   uint64_t next_uuid_ = 1;
   struct Curve {
     std::string name, unit, description;

@@ -87,9 +87,9 @@ class WindowEncoder {
   std::vector<std::string> names_;                  // by those numbers, less one
   // By declaration and value; 0: it has no name of its own.
   std::vector<std::array<uint32_t, ring::kMostValues>> arguments_;
-  std::vector<uint32_t> iids_;             // by label; 0: not in this window
-  std::vector<uint32_t> flows_by_source_;  // rows of Model::flows
-  std::vector<uint32_t> used_;             // labels of this window, in the order of their iids
+  std::vector<uint32_t> iids_;        // by label; 0: not in this window
+  Column<uint32_t> flows_by_source_;  // rows of Model::flows
+  std::vector<uint32_t> used_;        // labels of this window, in the order of their iids
 };
 
 }  // namespace iket::exporter

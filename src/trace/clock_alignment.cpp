@@ -83,7 +83,7 @@ class Alignment {
 
   void Run() {
     FindReference();
-    const std::vector<uint32_t> order = SpansByClock();
+    const Column<uint32_t> order = SpansByClock();
     std::vector<SmFrequency> frequencies(model_.clocks.size());
     ForEachClock(order, [&](uint32_t clock, std::span<const uint32_t> members) {
       frequencies[clock] = FrequencyOf(clock, members);
@@ -106,7 +106,7 @@ class Alignment {
     ForEachRing([&](size_t first, size_t count) { CheckEnds(spans_.subspan(first, count)); });
     JoinGpus();
     StartAtFirstMoment();
-    MoveEvents();
+    MoveSteppedEvents();
   }
 
  private:
@@ -171,11 +171,11 @@ class Alignment {
     if (!from.empty()) model_.origin_ns = *std::ranges::min_element(from);
   }
 
-  std::vector<uint32_t> SpansByClock() const {
+  Column<uint32_t> SpansByClock() const {
     std::vector<uint32_t> start(model_.clocks.size() + 1);
     for (const WarpSpan& span : spans_) ++start[ClockOf(span) + 1];
     for (size_t i = 1; i < start.size(); ++i) start[i] += start[i - 1];
-    std::vector<uint32_t> order(spans_.size());
+    Column<uint32_t> order(spans_.size());
     for (uint32_t i = 0; i < spans_.size(); ++i) order[start[ClockOf(spans_[i])]++] = i;
     return order;
   }
@@ -480,15 +480,10 @@ class Alignment {
     }
   }
 
-  void MoveEvents() {
-    uint64_t* cycles = model_.events.cycles.data();
+  void MoveSteppedEvents() {
     for (WarpSpan& span : spans_) {
-      uint64_t* event = cycles + span.first_event;
-      const uint64_t base = static_cast<uint64_t>(span.base_cycles);
-      if (span.back_steps == 0) {
-        for (uint32_t i = 0; i < span.event_count; ++i) event[i] += base;
-      } else {
-        MoveWithBackSteps(span, event);
+      if (span.back_steps != 0) {
+        MoveWithBackSteps(span, model_.events.cycles.data() + span.first_event);
       }
       model_.counters.wrap_gaps += (span.flags & kWarpWrapGap) != 0 ? 1 : 0;
     }

@@ -33,8 +33,9 @@ struct AlignmentInput {
   std::span<const std::vector<capture::ClockExchange>> exchanges_of_gpu{};
 };
 
-// Fills the spans' last fields, Model::clocks, origin_ns, the cycles of all events, and
-// Model::rings.suspect where a ring's clock contradicts itself.
+// Fills the spans' last fields, Model::clocks, origin_ns, and Model::rings.suspect where a ring's
+// clock contradicts itself. Of the events those of warps whose clock stepped back are put on their
+// SM's axis; row_order.h does it for the others.
 void AlignClocks(const AlignmentInput& input, Model& model);
 
 }  // namespace iket::trace

@@ -1,6 +1,7 @@
 #include "trace/decode.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/column.h"
 #include "trace/clock_alignment.h"
 #include "trace/declarations.h"
 #include "trace/facts.h"
@@ -18,6 +20,7 @@
 #include "trace/launches.h"
 #include "trace/pair.h"
 #include "trace/replays.h"
+#include "trace/row_order.h"
 #include "trace/runs.h"
 #include "trace/strings.h"
 #include "trace/timer_offset.h"
@@ -31,14 +34,16 @@ constexpr uint32_t kMaxSms = 1u << 16;
 // takes, and of what Finish() does the parts up to the end of the scan and of the warps.
 constexpr uint64_t kReadingShare = 43;
 constexpr uint64_t kScanned = 57;
-constexpr uint64_t kWarpsMade = 80;
+constexpr uint64_t kWarpsMade = 62;
 
 class Decoding {
  public:
   Decoding(const capture::Capture& facts, int64_t read_host_ns)
       : facts_(facts), read_host_ns_(read_host_ns), strings_(model_.strings) {}
 
-  Result<Model> Run(std::vector<RingStream> streams, const Progress& progress) {
+  // `forget` gives up what the records of the streams are in.
+  Result<Model> Run(std::vector<RingStream> streams, const std::function<void()>& forget,
+                    const Progress& progress) {
     StateFacts(facts_, strings_, model_);
     const Declarations declarations(facts_.declarations, facts_.attributes, strings_,
                                     model_.declarations);
@@ -51,12 +56,14 @@ class Decoding {
     }
     MatchGrids();
     Align(streams);
+    streams = {};
+    forget();
     DoubtSuspectRings();
     FindReplays();
     MakeLaunches();
     MakeWarps();
     if (progress) progress(kWarpsMade, 100);
-    PairRanges(model_);
+    OrderAndPair(progress);
     SummarizeLaunches();
     LinkFlows(model_);
     JoinHost(facts_, read_host_ns_, model_);
@@ -214,7 +221,7 @@ class Decoding {
   void FindReplays() {
     grids_.runs.resize(grids_.grids.size());
     if (!facts_.graph_nodes.empty()) {
-      std::vector<SpanTime> times;
+      Column<SpanTime> times;
       times.reserve(spans_.size());
       for (const WarpSpan& span : spans_) {
         times.push_back({NsOf(span, 0), NsOf(span, EndOffset(span))});
@@ -308,7 +315,21 @@ class Decoding {
         static_cast<uint64_t>(span.base_cycles + offset));
   }
 
-  // Rows of warps, by launch, CTA and index; and what every event's warp is.
+  void OrderAndPair(const Progress& progress) {
+    RowOrder order(spans_, span_of_warp_, model_);
+    const bool in_files = ColumnsAreInFiles();
+    if (in_files) order.TakeAll();
+    PairRanges(model_, in_files ? model_.events.declaration : order.declarations(),
+               [&](uint32_t warp) {
+                 if (!in_files) order.Take(warp);
+                 constexpr uint32_t kPeriod = 1024;
+                 if (!progress || warp % kPeriod != 0) return;
+                 const uint64_t warps = model_.warps.size();
+                 progress(kWarpsMade * warps + (100 - kWarpsMade) * warp, 100 * warps);
+               });
+  }
+
+  // Rows of warps, by launch, CTA and index.
   void MakeWarps() {
     struct Row {
       uint64_t key;  // CTA z, y, x
@@ -321,7 +342,7 @@ class Decoding {
     std::vector<size_t> next(model_.launches.size() + 1);
     for (uint32_t launch : launch_of_span_) ++next[launch + 1];
     for (size_t i = 1; i < next.size(); ++i) next[i] += next[i - 1];
-    std::vector<Row> rows(spans_.size());
+    Column<Row> rows(spans_.size());
     for (uint32_t i = 0; i < spans_.size(); ++i) {
       const ring::Identity& identity = spans_[i].identity;
       const uint32_t launch = launch_of_span_[i];
@@ -339,7 +360,7 @@ class Decoding {
 
     Warps& warps = model_.warps;
     ReserveWarps(rows.size());
-    model_.events.warp.resize(model_.events.cycles.size());
+    span_of_warp_.reserve(rows.size());
     for (const Row& row : rows) {
       const uint32_t warp = static_cast<uint32_t>(warps.size());
       const WarpSpan& span = spans_[row.span];
@@ -358,9 +379,9 @@ class Decoding {
       warps.end_cycles.push_back(static_cast<uint64_t>(span.base_cycles + EndOffset(span)));
       warps.begin_ns.push_back(NsOf(span, 0));
       warps.end_ns.push_back(NsOf(span, EndOffset(span)));
-      warps.first_event.push_back(span.first_event);
+      warps.first_event.push_back(0);  // row_order.h says
       warps.event_count.push_back(span.event_count);
-      std::fill_n(model_.events.warp.begin() + span.first_event, span.event_count, warp);
+      span_of_warp_.push_back(row.span);
       CountWarp(span, model_.launches[launch_of_span_[row.span]], warp);
     }
   }
@@ -445,13 +466,14 @@ class Decoding {
   StringInterner strings_;
   RunLog runs_{facts_};
   LaunchLog log_{facts_, runs_};
-  std::vector<WarpSpan> spans_;  // ring by ring
+  Column<WarpSpan> spans_;  // ring by ring
   Grids grids_;
-  std::vector<int64_t> host_ns_;          // of each span's launch; 0 unknown
-  std::vector<uint32_t> launch_of_span_;  // row of Model::launches
-  std::vector<uint32_t> clock_of_ring_;   // row of Model::clocks
-  std::vector<uint32_t> gpu_of_clock_;    // row of Model::devices
-  std::vector<double> ghz_of_clock_;      // nominal
+  Column<int64_t> host_ns_;          // of each span's launch; 0 unknown
+  Column<uint32_t> launch_of_span_;  // row of Model::launches
+  Column<uint32_t> span_of_warp_;
+  std::vector<uint32_t> clock_of_ring_;  // row of Model::clocks
+  std::vector<uint32_t> gpu_of_clock_;   // row of Model::devices
+  std::vector<double> ghz_of_clock_;     // nominal
 };
 
 }  // namespace
@@ -461,11 +483,12 @@ Result<Model> Decoder::Finish(const Progress& progress) {
     const capture::Context* context = facts_.FindContext(index);
     return context == nullptr ? 0 : context->ring_bytes;
   });
-  return Decoding(facts_, read_host_ns_).Run(std::move(streams), progress);
+  return Decoding(facts_, read_host_ns_).Run(std::move(streams), [this] { rings_ = {}; }, progress);
 }
 
 Result<Model> Decode(const capture::Reader& reader, const Progress& progress) {
   Decoder decoder(reader.capture());
+  if (ColumnsAreInFiles()) decoder.Expect(reader.CountRingRecords());
   uint64_t blocks = 0;
   const capture::RingWalk walk = reader.ForEachRingBlock([&](const capture::RingBlock& block) {
     decoder.Add(block);

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <utility>
 
 #include "base/error.h"
 #include "base/progress.h"
@@ -24,6 +26,10 @@ class Decoder {
   // `facts` must outlive the decoder.
   explicit Decoder(const capture::Capture& facts) : facts_(facts) {}
 
+  // Once, before anything is added; see RingCollector.
+  void Expect(const std::map<std::pair<uint32_t, uint32_t>, uint64_t>& counts) {
+    rings_.Expect(counts);
+  }
   void Add(const capture::RingBlock& block) {
     rings_.Add(block);
     read_host_ns_ = std::max(read_host_ns_, block.moment.begin_ns);

@@ -7,7 +7,7 @@ namespace {
 
 // Keeps what is not dropped; a column that is not filled yet stays so.
 template <typename T>
-void Compact(const std::vector<bool>& dropped, std::vector<T>& column) {
+void Compact(const std::vector<bool>& dropped, Column<T>& column) {
   if (column.empty()) return;
   size_t to = 0;
   for (size_t from = 0; from < dropped.size(); ++from) {
@@ -20,7 +20,8 @@ void Compact(const std::vector<bool>& dropped, std::vector<T>& column) {
 
 void DropEvents(const std::vector<bool>& dropped, Model& model) {
   // By event, and one more: how many of those before it are kept, which is its new row.
-  std::vector<uint32_t> row(dropped.size() + 1);
+  Column<uint32_t> row(dropped.size() + 1);
+  row[0] = 0;
   for (size_t i = 0; i < dropped.size(); ++i) row[i + 1] = row[i] + (dropped[i] ? 0 : 1);
   model.counters.events_left_out += dropped.size() - row.back();
 
@@ -39,7 +40,7 @@ void DropEvents(const std::vector<bool>& dropped, Model& model) {
   }
   model.values = std::move(values);
 
-  std::vector<uint32_t> holes;
+  Column<uint32_t> holes;
   for (size_t warp = 0; warp < model.warps.size(); ++warp) {
     const uint32_t first = model.warps.first_event[warp];
     const uint32_t last = first + model.warps.event_count[warp];
@@ -61,7 +62,7 @@ void DropEvents(const std::vector<bool>& dropped, Model& model) {
   holes.erase(repeated.begin(), repeated.end());
   model.holes = std::move(holes);
 
-  const auto renumber = [&row](std::vector<uint32_t>& events) {
+  const auto renumber = [&row](Column<uint32_t>& events) {
     for (uint32_t& event : events) {
       if (event != kNoRow) event = row[event];
     }

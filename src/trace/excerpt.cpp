@@ -209,7 +209,7 @@ class Maker {
     return at != end && *at == event ? static_cast<uint32_t>(at - old_event_.begin()) : kNoRow;
   }
   void AddFlows() {
-    std::vector<std::pair<uint32_t, uint32_t>> flows;  // target and source
+    Column<std::pair<uint32_t, uint32_t>> flows;  // target and source
     for (size_t i = 0; i < model_.flows.size(); ++i) {
       const uint32_t from = NewEvent(model_.flows.from[i]), to = NewEvent(model_.flows.to[i]);
       if (from != kNoRow && to != kNoRow) flows.emplace_back(to, from);
@@ -225,11 +225,11 @@ class Maker {
   const ExcerptOf& of_;
   ExcerptRows rows_;
   Model part_;
-  std::vector<uint32_t> new_warp_;        // by the model's rows
-  std::vector<uint32_t> unmatched_ends_;  // ascending
-  std::vector<uint32_t> old_event_;       // by the part's rows
-  std::vector<bool> keep_;                // of the warp at hand, by event
-  std::vector<uint32_t> new_event_;       // likewise, and one more: where they end
+  Column<uint32_t> new_warp_;        // by the model's rows
+  Column<uint32_t> unmatched_ends_;  // ascending
+  Column<uint32_t> old_event_;       // by the part's rows
+  std::vector<bool> keep_;           // of the warp at hand, by event
+  std::vector<uint32_t> new_event_;  // likewise, and one more: where they end
 };
 
 }  // namespace

@@ -24,8 +24,8 @@ struct Moment {
   auto Key() const { return std::tie(launch, cluster, name, id); }
 };
 
-std::vector<Moment> MomentsOf(const Model& model) {
-  std::vector<Moment> moments;
+Column<Moment> MomentsOf(const Model& model) {
+  Column<Moment> moments;
   for (const uint32_t event : model.marks.event) {
     const Declaration& declaration = model.declarations[model.events.declaration[event]];
     const bool out = declaration.kind == EventKind::kFlowOut;
@@ -49,12 +49,12 @@ std::vector<Moment> MomentsOf(const Model& model) {
 }  // namespace
 
 void LinkFlows(Model& model) {
-  std::vector<Moment> moments = MomentsOf(model);
+  Column<Moment> moments = MomentsOf(model);
   std::ranges::sort(moments, [](const Moment& a, const Moment& b) {
     return std::tuple(a.Key(), a.ns, !a.out, a.event) < std::tuple(b.Key(), b.ns, !b.out, b.event);
   });
-  std::vector<std::pair<uint32_t, uint32_t>> links;  // to, from
-  const Moment* last_out = nullptr;                  // of this key
+  Column<std::pair<uint32_t, uint32_t>> links;  // to, from
+  const Moment* last_out = nullptr;             // of this key
   for (size_t i = 0; i < moments.size(); ++i) {
     const Moment& in = moments[i];
     if (last_out != nullptr && last_out->Key() != in.Key()) last_out = nullptr;

@@ -34,7 +34,7 @@ class GridNumbers {
   }
 
   // Moves the grids out, sorted, and turns `numbers` into indexes of them.
-  std::vector<Grid> Sorted(std::vector<uint32_t>& numbers) const {
+  std::vector<Grid> Sorted(Column<uint32_t>& numbers) const {
     std::vector<Grid> grids;
     std::vector<uint32_t> index(numbers_.size());
     for (const auto& [grid, number] : numbers_) {

@@ -34,10 +34,10 @@ struct Grids {
   // As FindGrids makes them they are sorted; behind `identified` of them one for each context that
   // has warps without an identity and no other home for them.
   std::vector<Grid> grids;
-  size_t identified = 0;               // grids without those
-  std::vector<uint32_t> matches;       // of each grid: index in the capture's launches, or kNoRow
-  std::vector<uint32_t> grid_of_span;  // index into `grids`
-  std::vector<GridRun> runs;           // of each grid; made by replays.h
+  size_t identified = 0;          // grids without those
+  std::vector<uint32_t> matches;  // of each grid: index in the capture's launches, or kNoRow
+  Column<uint32_t> grid_of_span;  // index into `grids`
+  std::vector<GridRun> runs;      // of each grid; made by replays.h
 
   // Grids that were matched; and those of them that the log promises.
   uint64_t Matched() const;

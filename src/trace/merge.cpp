@@ -19,12 +19,12 @@ namespace {
 // Hosts' times of day that are closer than that are one host's, read twice.
 constexpr int64_t kSameBootNs = 1'000'000'000;
 
-template <typename T>
-void Append(std::vector<T>& to, std::vector<T>&& from) {
+template <typename Vector>
+void Append(Vector& to, Vector from) {
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }
 // Row numbers, moved to behind those that are there.
-void AppendRows(std::vector<uint32_t>& to, std::span<const uint32_t> from, size_t before) {
+void AppendRows(Column<uint32_t>& to, std::span<const uint32_t> from, size_t before) {
   for (const uint32_t row : from) {
     to.push_back(row == kNoRow ? kNoRow : row + static_cast<uint32_t>(before));
   }

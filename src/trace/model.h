@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/column.h"
 #include "trace/counters.h"
 #include "trace/host_clock.h"
 #include "trace/sm_clock.h"
@@ -194,19 +195,19 @@ enum WarpFlag : uint8_t {
 inline constexpr uint8_t kNoSlot = 0xff;  // it is not known
 
 struct Warps {
-  std::vector<uint32_t> launch;
-  std::vector<uint32_t> cta_x;
-  std::vector<uint16_t> cta_y, cta_z;  // 0 in kernels that never read blockIdx.y and z
-  std::vector<uint32_t> index;         // warp within its CTA; kNoRow without block dimensions
-  std::vector<uint16_t> tid_x, tid_y, tid_z;  // threadIdx of one of its threads; z modulo 32
-  std::vector<uint16_t> sm;
-  std::vector<uint8_t> slot;   // hardware warp slot of the SM, or kNoSlot
-  std::vector<uint8_t> flags;  // WarpFlag
-  std::vector<uint64_t> begin_cycles, end_cycles;
-  std::vector<double> begin_ns, end_ns;
-  std::vector<uint32_t> first_event, event_count;  // rows of Model::events
-  std::vector<uint32_t> first_range, range_count;  // rows of Model::ranges
-  std::vector<uint32_t> first_mark, mark_count;    // rows of Model::marks
+  Column<uint32_t> launch;
+  Column<uint32_t> cta_x;
+  Column<uint16_t> cta_y, cta_z;         // 0 in kernels that never read blockIdx.y and z
+  Column<uint32_t> index;                // warp within its CTA; kNoRow without block dimensions
+  Column<uint16_t> tid_x, tid_y, tid_z;  // threadIdx of one of its threads; z modulo 32
+  Column<uint16_t> sm;
+  Column<uint8_t> slot;   // hardware warp slot of the SM, or kNoSlot
+  Column<uint8_t> flags;  // WarpFlag
+  Column<uint64_t> begin_cycles, end_cycles;
+  Column<double> begin_ns, end_ns;
+  Column<uint32_t> first_event, event_count;  // rows of Model::events
+  Column<uint32_t> first_range, range_count;  // rows of Model::ranges
+  Column<uint32_t> first_mark, mark_count;    // rows of Model::marks
 
   size_t size() const { return launch.size(); }
 };
@@ -215,19 +216,19 @@ struct Warps {
 // that close such pushes. Whether `payload` means anything, and how it reads, is
 // said by the declaration's payload type.
 struct Events {
-  std::vector<uint32_t> warp;
-  std::vector<uint32_t> declaration;  // row of Model::declarations
-  std::vector<uint64_t> cycles;
-  std::vector<uint64_t> payload;
+  Column<uint32_t> warp;
+  Column<uint32_t> declaration;  // row of Model::declarations
+  Column<uint64_t> cycles;
+  Column<uint64_t> payload;
 
   size_t size() const { return warp.size(); }
 };
 
 // Values of events beside the payload, by event and index.
 struct Values {
-  std::vector<uint32_t> event;  // row of Model::events
-  std::vector<uint8_t> index;   // of Declaration::more; kPayload: the payload itself, again
-  std::vector<uint64_t> value;  // as Events::payload, by Value::type
+  Column<uint32_t> event;  // row of Model::events
+  Column<uint8_t> index;   // of Declaration::more; kPayload: the payload itself, again
+  Column<uint64_t> value;  // as Events::payload, by Value::type
 
   static constexpr uint8_t kPayload = 0xff;
 
@@ -256,20 +257,20 @@ enum RangeFlag : uint8_t {
 // without kRangeCrossed a range lies inside the one of depth - 1 that was open when it began.
 // Ranges of tokens count depths of their own for each name.
 struct Ranges {
-  std::vector<uint32_t> warp;
-  std::vector<uint32_t> declaration;  // of the event that opened it; has its name and payload type
-  std::vector<uint64_t> begin_cycles, end_cycles;
-  std::vector<uint64_t> payload;                 // of the event that opened it
-  std::vector<uint16_t> depth;                   // 0 is outermost
-  std::vector<uint8_t> flags;                    // RangeFlag
-  std::vector<uint32_t> begin_event, end_event;  // rows of Model::events; kNoRow if unclosed
+  Column<uint32_t> warp;
+  Column<uint32_t> declaration;  // of the event that opened it; has its name and payload type
+  Column<uint64_t> begin_cycles, end_cycles;
+  Column<uint64_t> payload;                 // of the event that opened it
+  Column<uint16_t> depth;                   // 0 is outermost
+  Column<uint8_t> flags;                    // RangeFlag
+  Column<uint32_t> begin_event, end_event;  // rows of Model::events; kNoRow if unclosed
 
   size_t size() const { return warp.size(); }
 };
 
 // Points: events that neither open nor close a range.
 struct Marks {
-  std::vector<uint32_t> event;  // row of Model::events, which has the rest
+  Column<uint32_t> event;  // row of Model::events, which has the rest
 
   size_t size() const { return event.size(); }
 };
@@ -277,7 +278,7 @@ struct Marks {
 // Dependencies: what came (kFlowIn) and where it came from (kFlowOut), rows of Model::events. By
 // the row of what came, which has one source; a source may have several that it comes to.
 struct Flows {
-  std::vector<uint32_t> from, to;
+  Column<uint32_t> from, to;
 
   size_t size() const { return from.size(); }
 };
@@ -324,9 +325,9 @@ struct Model {
   std::vector<DeclaredEdge> edges;
   // Events in front of which others of the same warp were overwritten, ascending. What is open on
   // one side of a hole says nothing of the other.
-  std::vector<uint32_t> holes;
-  std::vector<uint32_t> unmatched_ends;  // events that close a range nobody opened, or whose begin
-                                         // was overwritten
+  Column<uint32_t> holes;
+  Column<uint32_t> unmatched_ends;  // events that close a range nobody opened, or whose begin
+                                    // was overwritten
   Rings rings;
   std::vector<SmClock> clocks;  // see Device::first_clock
   Counters counters;

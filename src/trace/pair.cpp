@@ -41,8 +41,8 @@ class Pairing {
     if (hides_) hidden_.resize(model.events.cycles.size());
   }
 
-  void Run() {
-    Reserve();
+  void Run(std::span<const uint32_t> declarations, const std::function<void(uint32_t warp)>& make) {
+    Reserve(declarations);
     Warps& warps = model_.warps;
     warps.first_range.resize(warps.size());
     warps.range_count.resize(warps.size());
@@ -51,6 +51,7 @@ class Pairing {
     for (uint32_t warp = 0; warp < warps.size(); ++warp) {
       warps.first_range[warp] = ranges_;
       warps.first_mark[warp] = marks_;
+      if (make) make(warp);
       PairWarp(warp);
       warps.range_count[warp] = ranges_ - warps.first_range[warp];
       warps.mark_count[warp] = marks_ - warps.first_mark[warp];
@@ -81,6 +82,22 @@ class Pairing {
     bool again;  // other lanes closed it once more
   };
 
+  // The columns, which keep their places while warps are paired: a vector would be asked for its
+  // own with each number.
+  struct From {
+    const uint32_t* declaration;
+    const uint64_t* cycles;
+    uint64_t* payload;
+  };
+  struct To {
+    uint32_t *warp, *declaration;
+    uint64_t *begin_cycles, *end_cycles, *payload;
+    uint16_t* depth;
+    uint8_t* flags;
+    uint32_t *begin_event, *end_event;
+    uint32_t* mark;
+  };
+
   // What is open in one row of the warp.
   struct Stack {
     std::vector<Open> open;  // as many as were open at once
@@ -93,9 +110,9 @@ class Pairing {
   };
 
   // Makes room for all ranges and marks at once.
-  void Reserve() {
+  void Reserve(std::span<const uint32_t> declarations) {
     std::vector<uint32_t> events_of(meanings_.size());
-    for (uint32_t row : model_.events.declaration) ++events_of[row];
+    for (const uint32_t row : declarations) ++events_of[row];
     size_t opens = 0, marks = 0;
     for (size_t row = 0; row < meanings_.size(); ++row) {
       if (meanings_[row].hidden) continue;
@@ -105,6 +122,20 @@ class Pairing {
     }
     Resize(opens);
     model_.marks.event.resize(marks);
+    Ranges& ranges = model_.ranges;
+    to_ = {.warp = ranges.warp.data(),
+           .declaration = ranges.declaration.data(),
+           .begin_cycles = ranges.begin_cycles.data(),
+           .end_cycles = ranges.end_cycles.data(),
+           .payload = ranges.payload.data(),
+           .depth = ranges.depth.data(),
+           .flags = ranges.flags.data(),
+           .begin_event = ranges.begin_event.data(),
+           .end_event = ranges.end_event.data(),
+           .mark = model_.marks.event.data()};
+    from_ = {.declaration = model_.events.declaration.data(),
+             .cycles = model_.events.cycles.data(),
+             .payload = model_.events.payload.data()};
   }
 
   void Resize(size_t size) {
@@ -123,17 +154,16 @@ class Pairing {
   void PairWarp(uint32_t warp) {
     const uint32_t first = model_.warps.first_event[warp];
     const uint32_t last = first + model_.warps.event_count[warp];
-    const uint32_t* declaration = model_.events.declaration.data();
     overflow_.clear();
     tokens_.NextWarp();
     lossy_ = (model_.warps.flags[warp] & kWarpBeginMissing) != 0;
     uint32_t hole = NextHole(first, last);
     for (uint32_t event = first; event < last; ++event) {
       if (event == hole) [[unlikely]] {
-        Cut(event == first ? model_.warps.begin_cycles[warp] : model_.events.cycles[event - 1]);
+        Cut(event == first ? model_.warps.begin_cycles[warp] : from_.cycles[event - 1]);
         hole = NextHole(event + 1, last);
       }
-      const Meaning meaning = meanings_[declaration[event]];
+      const Meaning meaning = meanings_[from_.declaration[event]];
       if (meaning.hidden) [[unlikely]] {
         hidden_[event] = true;
         if (meaning.kind == EventKind::kPush) OpenHidden();
@@ -150,7 +180,7 @@ class Pairing {
         case EventKind::kFlowIn:
         case EventKind::kSync:
         case EventKind::kUnknown:
-          model_.marks.event[marks_++] = event;
+          to_.mark[marks_++] = event;
           break;
         case EventKind::kPush:
           OpenRange(warp, event, meaning.name, false);
@@ -209,9 +239,9 @@ class Pairing {
 
   void EndAll(uint64_t cycles, uint8_t flags) {
     const auto end = [&](uint32_t range) {
-      model_.ranges.end_cycles[range] = cycles;
-      model_.ranges.end_event[range] = kNoRow;
-      model_.ranges.flags[range] |= flags;
+      to_.end_cycles[range] = cycles;
+      to_.end_event[range] = kNoRow;
+      to_.flags[range] |= flags;
     };
     tokens_.EndAll(end);
     EndRow(stacks_[0], end);
@@ -261,21 +291,20 @@ class Pairing {
   }
 
   uint32_t AddRange(uint32_t warp, uint32_t event, uint16_t depth, uint8_t flags) {
-    Ranges& ranges = model_.ranges;
     const uint32_t range = ranges_++;
-    ranges.warp[range] = warp;
-    ranges.declaration[range] = model_.events.declaration[event];
-    ranges.begin_cycles[range] = model_.events.cycles[event];
-    ranges.payload[range] = model_.events.payload[event];
-    ranges.depth[range] = depth;
-    ranges.flags[range] = flags;
-    ranges.begin_event[range] = event;
+    to_.warp[range] = warp;
+    to_.declaration[range] = from_.declaration[event];
+    to_.begin_cycles[range] = from_.cycles[event];
+    to_.payload[range] = from_.payload[event];
+    to_.depth[range] = depth;
+    to_.flags[range] = flags;
+    to_.begin_event[range] = event;
     return range;
   }
 
   // The token is the begin's clock.
   void OpenToken(uint32_t warp, uint32_t event, uint32_t key) {
-    const auto token = static_cast<uint32_t>(model_.events.cycles[event]);
+    const auto token = static_cast<uint32_t>(from_.cycles[event]);
     if (tokens_.open() == OpenTokens::kMost) {
       ++model_.counters.depth_overflows;
       tokens_.Drop(key, token);
@@ -286,13 +315,13 @@ class Pairing {
   }
 
   void CloseToken(uint32_t event, const Meaning& meaning) {
-    const auto token = static_cast<uint32_t>(model_.events.payload[event] >> 32);
-    model_.events.payload[event] &= 0xffffffffu;
+    const auto token = static_cast<uint32_t>(from_.payload[event] >> 32);
+    from_.payload[event] &= 0xffffffffu;
     if (IsWide(meaning.payload)) TakeWidePayload(event);
     const OpenTokens::Closed closed = tokens_.Close(meaning.token, token);
     if (closed.range != kNoRow) {
-      model_.ranges.end_cycles[closed.range] = model_.events.cycles[event];
-      model_.ranges.end_event[closed.range] = event;
+      to_.end_cycles[closed.range] = from_.cycles[event];
+      to_.end_event[closed.range] = event;
     } else if (closed.known) {
       ++model_.counters.tokens_again;
     } else if (token != 0) {  // else a sentinel's
@@ -310,8 +339,8 @@ class Pairing {
       return;
     }
     if (const OpenTokens::Closed closed = tokens_.Close(key, kAny); closed.range != kNoRow) {
-      model_.ranges.end_cycles[closed.range] = model_.events.cycles[event];
-      model_.ranges.end_event[closed.range] = event;
+      to_.end_cycles[closed.range] = from_.cycles[event];
+      to_.end_event[closed.range] = event;
     } else if (tokens_.open() == OpenTokens::kMost) {
       ++model_.counters.depth_overflows;
     } else {
@@ -325,7 +354,7 @@ class Pairing {
     const auto [first, last] = model_.values.Of(event);
     for (size_t i = first; i < last; ++i) {
       if (model_.values.index[i] == Values::kPayload) {
-        model_.events.payload[event] = model_.values.value[i];
+        from_.payload[event] = model_.values.value[i];
       }
     }
   }
@@ -361,19 +390,19 @@ class Pairing {
       stack_->closed.resize(stack_->closed_count + 8);
     }
     stack_->closed[stack_->closed_count++] = {stack_->open[at - 1], false};
-    model_.ranges.end_cycles[range] = model_.events.cycles[event];
-    model_.ranges.end_event[range] = event;
+    to_.end_cycles[range] = from_.cycles[event];
+    to_.end_event[range] = event;
     bool crossed = false;
     for (uint32_t above = at; above < stack_->depth; ++above) {
       if (stack_->open[above].range != kNoRow) {
-        model_.ranges.flags[stack_->open[above].range] |= kRangeCrossed;
+        to_.flags[stack_->open[above].range] |= kRangeCrossed;
         crossed = true;
       }
       stack_->open[above - 1] = stack_->open[above];
     }
     if (crossed) {
       ++model_.counters.crossed_closes;
-      model_.ranges.flags[range] |= kRangeCrossed;
+      to_.flags[range] |= kRangeCrossed;
       stack_->in_order = false;
     }
     --stack_->depth;
@@ -390,8 +419,8 @@ class Pairing {
       Closed& closed = stack_->closed[at];
       if (!closed.open.scoped || !matches(closed.open)) continue;
       closed.again = true;
-      model_.ranges.end_cycles[closed.open.range] = model_.events.cycles[event];
-      model_.ranges.end_event[closed.open.range] = event;
+      to_.end_cycles[closed.open.range] = from_.cycles[event];
+      to_.end_event[closed.open.range] = event;
       ++model_.counters.closed_again;
       return true;
     }
@@ -401,15 +430,14 @@ class Pairing {
   // From here on a close means another range. A range that was closed again later than one around
   // it does not lie inside of that any more.
   void ForgetClosed() {
-    Ranges& ranges = model_.ranges;
     for (uint32_t i = 0; i < stack_->closed_count; ++i) {
       if (!stack_->closed[i].again) continue;
       const uint32_t inner = stack_->closed[i].open.range;
       for (uint32_t j = i + 1; j < stack_->closed_count; ++j) {
         const uint32_t outer = stack_->closed[j].open.range;
-        if (ranges.end_cycles[outer] >= ranges.end_cycles[inner]) continue;
-        ranges.flags[inner] |= kRangeCrossed;
-        ranges.flags[outer] |= kRangeCrossed;
+        if (to_.end_cycles[outer] >= to_.end_cycles[inner]) continue;
+        to_.flags[inner] |= kRangeCrossed;
+        to_.flags[outer] |= kRangeCrossed;
       }
     }
     stack_->closed_count = 0;
@@ -427,6 +455,8 @@ class Pairing {
   }
 
   Model& model_;
+  From from_{};
+  To to_{};
   std::vector<Meaning> meanings_;
   bool hides_ = false;               // some declaration is left out
   std::vector<bool> hidden_;         // by event
@@ -442,6 +472,11 @@ class Pairing {
 
 }  // namespace
 
-void PairRanges(Model& model) { Pairing(model).Run(); }
+void PairRanges(Model& model) { PairRanges(model, model.events.declaration, {}); }
+
+void PairRanges(Model& model, std::span<const uint32_t> declarations,
+                const std::function<void(uint32_t warp)>& make) {
+  Pairing(model).Run(declarations, make);
+}
 
 }  // namespace iket::trace

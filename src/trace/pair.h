@@ -30,6 +30,10 @@
 // Cost: two passes over the events, no allocation an event.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <span>
+
 #include "trace/model.h"
 
 namespace iket::trace {
@@ -43,5 +47,11 @@ inline constexpr uint32_t kMaxDepth = 1024;
 // range_count, first_mark, mark_count. Needs all other columns of warps and events but `warp`.
 // Takes events that are left out away (drop_events.h).
 void PairRanges(Model& model);
+
+// The same of events that are not there yet: `make` puts those of a warp where they belong, just
+// before they are looked at, while they are in the cache. `declarations`: Events::declaration, in
+// any order.
+void PairRanges(Model& model, std::span<const uint32_t> declarations,
+                const std::function<void(uint32_t warp)>& make);
 
 }  // namespace iket::trace

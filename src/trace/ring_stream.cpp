@@ -214,14 +214,29 @@ UnfoldedRing UnfoldRing(const capture::RingRow& row, uint64_t ring_bytes) {
   return result;
 }
 
-void RingCollector::Add(const capture::RingBlock& block) {
-  size_t total = 0;
-  for (const capture::RingRow& row : block.rows) total += row.records.size();
-  Record* next = nullptr;
-  if (total != 0) {
-    memory_.push_back(std::make_unique_for_overwrite<Record[]>(total));
-    next = memory_.back().get();
+void RingCollector::Expect(const std::map<std::pair<uint32_t, uint32_t>, uint64_t>& counts) {
+  uint64_t total = 0;
+  for (const auto& [ring, count] : counts) total += count;
+  std::span<Record> room = memory_.Take(total);
+  for (const auto& [ring, count] : counts) {
+    expected_[ring] = room.first(count);
+    room = room.subspan(count);
   }
+}
+
+std::span<Record> RingCollector::RoomFor(uint32_t context, const capture::RingRow& row) {
+  const auto expected = expected_.find({context, row.ring});
+  if (expected == expected_.end() || expected->second.size() < row.records.size()) {
+    return memory_.Take(row.records.size());
+  }
+  const std::span<Record> room = expected->second.first(row.records.size());
+  expected->second = expected->second.subspan(row.records.size());
+  return room;
+}
+
+void RingCollector::Add(const capture::RingBlock& block) {
+  const bool shares = block.memory != nullptr && !ColumnsAreInFiles();
+  if (shares) shared_.push_back(block.memory);
   for (const capture::RingRow& row : block.rows) {
     Reading reading{block.moment.context,
                     block.moment.number,
@@ -230,10 +245,10 @@ void RingCollector::Add(const capture::RingBlock& block) {
                     block.moment.live,
                     block.moment.begin_ns,
                     row};
-    if (!row.records.empty()) {
-      std::memcpy(next, row.records.data(), row.records.size_bytes());
-      reading.row.records = {next, row.records.size()};
-      next += row.records.size();
+    if (!row.records.empty() && !shares) {
+      const std::span<Record> room = RoomFor(block.moment.context, row);
+      std::memcpy(room.data(), row.records.data(), row.records.size_bytes());
+      reading.row.records = room;
     }
     readings_.push_back(reading);
   }
@@ -323,14 +338,17 @@ RingStream RingCollector::Assemble(size_t begin, size_t end, uint64_t ring_bytes
     capture::RingRow row = readings_[i].row;
     size_t after = i + 1;
     size_t total = row.records.size();
+    bool adjacent = true;  // they lie one behind the other
     while (after < end && readings_[after].moment == readings_[i].moment &&
            readings_[after].row.first == row.first + total * kRecordBytes) {
+      adjacent &= readings_[after].row.records.data() == row.records.data() + total;
       total += readings_[after].row.records.size();
       ++after;
     }
-    if (after > i + 1) {
-      memory_.push_back(std::make_unique_for_overwrite<Record[]>(total));
-      Record* next = memory_.back().get();
+    if (adjacent) {
+      row.records = {row.records.data(), total};
+    } else {
+      Record* next = memory_.Take(total).data();
       row.records = {next, total};
       for (size_t piece = i; piece < after; ++piece) {
         next = std::ranges::copy(readings_[piece].row.records, next).out;
@@ -350,8 +368,7 @@ RingStream RingCollector::Assemble(size_t begin, size_t end, uint64_t ring_bytes
     if (!unfolded.rotated.empty()) {
       // The parts may refer to `rotated`: give it a home as long as ours.
       const Record* from = unfolded.rotated.data();
-      memory_.push_back(std::make_unique_for_overwrite<Record[]>(unfolded.rotated.size()));
-      Record* to = memory_.back().get();
+      Record* const to = memory_.Take(unfolded.rotated.size()).data();
       std::ranges::copy(unfolded.rotated, to);
       for (Stretch* part : {&unfolded.ended, &unfolded.running}) {
         if (part->records.empty()) continue;

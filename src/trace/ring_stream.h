@@ -13,13 +13,16 @@
 // Cost: one copy of the records; a few comparisons a ring.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "base/column.h"
 #include "capture/content.h"
 #include "ring/layout.h"
 #include "ring/record.h"
@@ -59,6 +62,26 @@ struct RingStream {
   std::vector<Stretch> stretches;  // ascending, disjoint
 };
 
+// Records that stay where they are.
+class RecordMemory {
+ public:
+  // Room for so many, not filled.
+  std::span<ring::Record> Take(size_t count) {
+    if (left_.size() < count) {
+      left_ = blocks_.emplace_back(std::max(count, kBlock));
+    }
+    const std::span<ring::Record> taken = left_.first(count);
+    left_ = left_.subspan(count);
+    return taken;
+  }
+
+ private:
+  static constexpr size_t kBlock = size_t{1} << 20;  // what is not used of it costs nothing
+
+  std::vector<Column<ring::Record>> blocks_;
+  std::span<ring::Record> left_;  // of the last one
+};
+
 // What one reading of a ring says, before readings are put together.
 struct UnfoldedRing {
   Stretch ended;                      // of warps up to the cursor
@@ -90,7 +113,12 @@ UnfoldedRing UnfoldRing(const capture::RingRow& row, uint64_t ring_bytes);
 // Collects rows and puts them together.
 class RingCollector {
  public:
-  // Copies what it needs. Rows of a ring come in the order of their positions within a moment.
+  // What is going to be added, by context and ring: at most. Records of a ring then lie one behind
+  // the other, whatever the order in which they come.
+  void Expect(const std::map<std::pair<uint32_t, uint32_t>, uint64_t>& counts);
+
+  // Rows of a ring come in the order of their positions within a moment. Records are copied where
+  // the block does not share their memory, and where columns are in files.
   void Add(const capture::RingBlock& block);
 
   // The rings in the order of (context, ring). `ring_bytes(context)` is 0 if not known. Streams
@@ -122,12 +150,16 @@ class RingCollector {
   static bool SameRing(const Reading& a, const Reading& b) {
     return a.context == b.context && a.row.ring == b.row.ring;
   }
+  // Where the records of a row go.
+  std::span<ring::Record> RoomFor(uint32_t context, const capture::RingRow& row);
   void SortReadings();
   static void DecideLapped(std::span<RingStream> streams);
   RingStream Assemble(size_t begin, size_t end, uint64_t ring_bytes);
 
-  std::vector<Reading> readings_;
-  std::vector<std::unique_ptr<ring::Record[]>> memory_;
+  Column<Reading> readings_;
+  RecordMemory memory_;
+  std::map<std::pair<uint32_t, uint32_t>, std::span<ring::Record>> expected_;  // room that is left
+  std::vector<std::shared_ptr<const void>> shared_;                            // of blocks
 };
 
 }  // namespace iket::trace

@@ -55,7 +55,7 @@ class Groups {
 void SummarizeRanges(const Model& model, const std::vector<bool>& used, Statistics& statistics) {
   const Ranges& ranges = model.ranges;
   Groups groups;
-  std::vector<uint32_t> group_of_range(ranges.size(), kNoRow);
+  Column<uint32_t> group_of_range(ranges.size(), kNoRow);
   std::vector<RangeStatistics>& rows = statistics.ranges;
   for (size_t i = 0; i < ranges.size(); ++i) {
     const uint32_t launch = model.warps.launch[ranges.warp[i]];
@@ -79,8 +79,8 @@ void SummarizeRanges(const Model& model, const std::vector<bool>& used, Statisti
   for (size_t group = 0; group < rows.size(); ++group) {
     next[group + 1] = next[group] + rows[group].count;
   }
-  std::vector<uint64_t> cycles(next.back());
-  std::vector<double> ns(next.back());
+  Column<uint64_t> cycles(next.back());
+  Column<double> ns(next.back());
   for (size_t i = 0; i < ranges.size(); ++i) {
     if (group_of_range[i] == kNoRow) continue;
     const size_t at = next[group_of_range[i]]++;

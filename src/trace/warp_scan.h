@@ -8,7 +8,7 @@
 // the next begin, which says when it ended, or to the end of the stream, where the ring's header
 // says it. Any bytes are accepted, every record is counted for what it is.
 //
-// Cost: one pass; an event is one table look-up and four appended numbers.
+// Cost: one pass; an event is one table look-up and three appended numbers.
 #pragma once
 
 #include <cstdint>
@@ -69,7 +69,7 @@ class WarpScanner {
   // All must outlive the scanner. It fills the model's events (without the column `warp`), values,
   // holes and counters.
   WarpScanner(const capture::Capture& facts, const Declarations& declarations, Model& model,
-              std::vector<WarpSpan>& spans);
+              Column<WarpSpan>& spans);
 
   // Appends the warps of one ring, oldest first. True if the ring contradicts itself.
   bool Scan(const RingStream& stream, uint32_t ring_row);
@@ -77,21 +77,24 @@ class WarpScanner {
  private:
   // A record behind that of an event with several values.
   struct Part {
-    size_t event;
+    size_t event;   // row of Model::events
     uint8_t index;  // 1 and more
     uint32_t low, high;
   };
 
   void PassLoss(const Stretch& behind);
   void ScanStretch(std::span<const ring::Record> records);
-  size_t OnRecord(std::span<const ring::Record> records, size_t at);
-  size_t OnBegin(std::span<const ring::Record> records, size_t at);
-  void Open(uint32_t clock);
-  void Close();
-  void AppendEvents();
-  void OnMore(const ring::Record& record);
+  size_t OnRecord(std::span<const ring::Record> records, size_t at, size_t events);
+  size_t OnBegin(std::span<const ring::Record> records, size_t at, size_t events);
+  void OnMore(const ring::Record& record, size_t events);
+  void ResizeEvents(size_t count);
+  // `events`: how many there are.
+  void Open(uint32_t clock, size_t events);
+  void Close(size_t events);
+  void ViewAsKernel();
+  void TakeValues();
+  void TakeHoles();
   std::span<const Part> AppendValues(size_t event, std::span<const Part> parts);
-  void Advance(uint32_t clock);
   void SetEnd(uint32_t clock);
   void Finish(const RingStream& stream);
 
@@ -99,8 +102,8 @@ class WarpScanner {
   const Declarations& declarations_;
   Events& events_;
   Values& values_;
-  std::vector<uint32_t>& holes_;  // Model::holes
-  std::vector<WarpSpan>& spans_;
+  Column<uint32_t>& holes_;  // Model::holes
+  Column<WarpSpan>& spans_;
   Counters& counters_;
 
   // The open warp.
@@ -116,13 +119,11 @@ class WarpScanner {
   ring::Record writer_ = {};   // Stretch::writer, behind a loss
   int64_t read_host_ns_ = 0;   // of the stretch
 
-  // Events of the open warp, before their ids are looked up.
-  size_t pending_ = 0;
-  std::vector<uint32_t> ids_;
-  std::vector<uint64_t> offsets_;
-  std::vector<uint64_t> payloads_;
+  // Of the open warp, whose events are the last of the model's.
   std::vector<size_t> pending_holes_;  // as Model::holes
-  std::vector<Part> parts_;            // of those events
+  std::vector<Part> parts_;
+  Declarations::View view_;          // of its image
+  uint32_t viewed_kernel_ = kNoRow;  // whose that is
 };
 
 }  // namespace iket::trace

@@ -8,11 +8,13 @@
 //   refused    as complete, and one kernel was refused
 //   twins      as complete, and two kernels share its short name, one of them refused
 //   simulated  as complete, of a software device
+//   stream:N   about N events, as --overflow stream leaves them (trace/synthetic_stream.h)
 #include <cstdio>
 #include <string>
 
 #include "capture/writer.h"
 #include "trace/synthetic.h"
+#include "trace/synthetic_stream.h"
 
 namespace {
 
@@ -52,6 +54,10 @@ void RunKernel(SyntheticGpu& gpu, uint32_t kernel, const Events& events, uint32_
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
   const std::string kind = argv[1];
+  if (kind.starts_with("stream:")) {
+    const uint64_t events = std::stoull(kind.substr(kind.find(':') + 1));
+    return iket::trace::WriteSyntheticStream({.events = events}, argv[2]) ? 0 : 1;
+  }
   SyntheticGpu gpu;
   const uint32_t kernel = gpu.AddKernel("_Z5saxpyifPKfPf");
   gpu.facts().sessions.resize(1);

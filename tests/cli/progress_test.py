@@ -57,7 +57,8 @@ class ProgressTest(harness.CliTest):
     def bars(self, said):
         """{label: percentages} of bars that rise and are erased at the end."""
         found = {}
-        for label, bar, share in re.findall(r"\r([^\r\[]+) \[([# ]{30})\] +(\d+) %\x1b\[K", said):
+        for label, bar, share in re.findall(r"\r([^\r\[]+) \[([# ]{30})\] +(\d+) %"
+                                             r"(?: [\d.e+-]+ M (?:records|events)/s,)?(?: \d+:\d\d left)?\x1b\[K", said):
             self.assertEqual(bar.count("#"), int(share) * 30 // 100, said)
             found.setdefault(label, []).append(int(share))
         for label, shares in found.items():
@@ -89,6 +90,12 @@ class ProgressTest(harness.CliTest):
                 self.assertEqual(set(found), labels)
                 for label, shares in found.items():
                     self.assertEqual(shares[-1], 100, label)
+
+    def test_a_bar_says_how_fast_it_is_and_how_long_it_takes(self):
+        capture = self.capture("complete")
+        said = self.seen("export", capture, "-o", "x")
+        self.assertRegex(said, r"reading [^\r]+ % [\d.e+-]+ M records/s, \d+:\d\d left\x1b\[K")
+        self.assertRegex(said, r"writing x [^\r]+ % [\d.e+-]+ M events/s, \d+:\d\d left\x1b\[K")
 
     def test_no_bar_where_nobody_looks(self):
         capture = self.capture("complete")
