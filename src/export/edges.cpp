@@ -25,8 +25,9 @@ uint64_t GlobalNs(const trace::Model& model, double trace_ns) {
   return origin + static_cast<uint64_t>(offset);
 }
 
-EdgeStream::EdgeStream(const trace::Model& model, size_t edges_per_window)
+EdgeStream::EdgeStream(const trace::Model& model, size_t edges_per_window, const TrackTree* tracks)
     : model_(model),
+      tracks_(tracks),
       range_of_end_(model.events.size(), trace::kNoRow),
       by_begin_(model.warps.size()) {
   const trace::Ranges& ranges = model.ranges;
@@ -63,6 +64,21 @@ void EdgeStream::ChooseWindows(size_t edges_per_window) {
   window_ends_.push_back(kEndOfTime);
 }
 
+uint64_t EdgeStream::TrackOf(const Edge& edge) const {
+  switch (edge.kind) {
+    case EdgeKind::kWarpBegin:
+    case EdgeKind::kWarpEnd:
+      break;
+    case EdgeKind::kRangeBegin:
+    case EdgeKind::kRangeEnd:
+      return tracks_->OfRange(edge.warp, edge.range);
+    case EdgeKind::kMark:
+    case EdgeKind::kUnmatchedEnd:
+      return tracks_->OfMark(edge.warp, edge.declaration);
+  }
+  return tracks_->LifeTime(edge.warp);
+}
+
 void EdgeStream::Gather(Cursor& cursor, uint64_t end_ns) {
   const trace::Warps& warps = model_.warps;
   const trace::Events& events = model_.events;
@@ -75,12 +91,15 @@ void EdgeStream::Gather(Cursor& cursor, uint64_t end_ns) {
     const uint64_t ns = std::max(cursor.ns, GlobalNs(model_, trace_ns));
     if (ns >= end_ns) return false;
     cursor.ns = ns;
-    gathered_.push_back({.ns = ns,
-                         .warp = warp,
-                         .event = event,
-                         .range = range,
-                         .declaration = declaration,
-                         .kind = kind});
+    Edge& edge = gathered_.emplace_back();
+    edge = {.ns = ns,
+            .payload = event == trace::kNoRow ? 0 : events.payload[event],
+            .warp = warp,
+            .event = event,
+            .range = range,
+            .declaration = declaration,
+            .kind = kind};
+    if (tracks_ != nullptr) edge.track = static_cast<uint32_t>(TrackOf(edge));
     return true;
   };
 

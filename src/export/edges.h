@@ -15,6 +15,7 @@
 #include <limits>
 #include <vector>
 
+#include "export/tracks.h"
 #include "trace/model.h"
 
 namespace iket::exporter {
@@ -28,13 +29,16 @@ enum class EdgeKind : uint8_t {
   kUnmatchedEnd,  // closes a range that nobody opened
 };
 
+// Has what a writer wants of it: in time order the columns would be read here and there.
 struct Edge {
-  uint64_t ns = 0;  // %globaltimer, whole ns; never falls within a warp
+  uint64_t ns = 0;       // %globaltimer, whole ns; never falls within a warp
+  uint64_t payload = 0;  // of the event
   uint32_t warp = 0;
   uint32_t event =
       trace::kNoRow;  // kNoRow for warp begins and ends, and the end of an unclosed range
   uint32_t range = trace::kNoRow;
   uint32_t declaration = trace::kNoRow;  // of the event
+  uint32_t track = 0;                    // where it is shown; 0 if the stream knows no tracks
   EdgeKind kind = EdgeKind::kMark;
 };
 
@@ -44,9 +48,9 @@ uint64_t GlobalNs(const trace::Model& model, double trace_ns);
 
 class EdgeStream {
  public:
-  // Windows get about `edges_per_window` edges; more where so many fall on the same nanosecond. The
-  // model must outlive the stream.
-  EdgeStream(const trace::Model& model, size_t edges_per_window);
+  // Windows get about `edges_per_window` edges; more where so many fall on the same nanosecond.
+  // `tracks` may be null. All must outlive the stream.
+  EdgeStream(const trace::Model& model, size_t edges_per_window, const TrackTree* tracks = nullptr);
 
   // Replaces `window` by the next edges, in time order. False at the end, with `window` empty.
   bool Next(std::vector<Edge>& window);
@@ -68,11 +72,13 @@ class EdgeStream {
   };
 
   void ChooseWindows(size_t edges_per_window);
+  uint64_t TrackOf(const Edge& edge) const;
   // Takes the warp's edges before `end_ns`.
   void Gather(Cursor& cursor, uint64_t end_ns);
   void SortInto(std::vector<Edge>& window);
 
   const trace::Model& model_;
+  const TrackTree* tracks_;
   Column<uint32_t> range_of_end_;  // by event: the range that it closes
   Column<uint32_t> by_begin_;      // warps by the time of their begin
   size_t next_warp_ = 0;           // of by_begin_

@@ -122,7 +122,7 @@ Result<void> WritePerfetto(const trace::Model& model, const Sink& sink,
   }
   WriteHealth(model, links.counts, kHeadSequence, tracks.health(), output.writer());
 
-  EdgeStream stream(model, options.edges_per_window);
+  EdgeStream stream(model, options.edges_per_window, &tracks);
   WindowEncoder encoder(model, tracks, links.links, options.range_cycles);
   std::vector<Edge> window;
   uint64_t done = 0;

@@ -297,7 +297,7 @@ void WindowEncoder::WriteWarpBegin(const Edge& edge, uint64_t delta_ns, uint32_t
     if (warps.flags[warp] != 0) WriteArgument(writer, kState, WarpState(warps.flags[warp]));
     writer.Varint(TrackEvent::kType, TrackEvent::kSliceBegin);
     writer.Varint(TrackEvent::kNameIid, iids_[kLifeTimeLabel]);
-    writer.Varint(TrackEvent::kTrackUuid, tracks_.LifeTime(warp));
+    writer.Varint(TrackEvent::kTrackUuid, edge.track);
   }
   writer.Varint(TracePacket::kSequenceFlags, TracePacket::kNeedsState);
 }
@@ -361,23 +361,10 @@ uint8_t* WindowEncoder::PutValue(uint8_t* out, const Edge& edge, uint8_t index,
 uint8_t* WindowEncoder::PutEvent(uint8_t* out, const Edge& edge, size_t first_value,
                                  size_t last_value) const {
   const trace::Ranges& ranges = model_.ranges;
-  uint64_t track = 0;
   uint8_t type = TrackEvent::kSliceEnd;
-  switch (edge.kind) {
-    case EdgeKind::kWarpBegin:
-    case EdgeKind::kWarpEnd:
-      track = tracks_.LifeTime(edge.warp);
-      break;
-    case EdgeKind::kRangeBegin:
-    case EdgeKind::kRangeEnd:
-      track = tracks_.OfRange(edge.warp, edge.range);
-      if (edge.kind == EdgeKind::kRangeBegin) type = TrackEvent::kSliceBegin;
-      break;
-    case EdgeKind::kMark:
-    case EdgeKind::kUnmatchedEnd:
-      track = tracks_.OfMark(edge.warp, edge.declaration);
-      type = TrackEvent::kInstant;
-      break;
+  if (edge.kind == EdgeKind::kRangeBegin) type = TrackEvent::kSliceBegin;
+  if (edge.kind == EdgeKind::kMark || edge.kind == EdgeKind::kUnmatchedEnd) {
+    type = TrackEvent::kInstant;
   }
 
   if (edge.event != kNoRow) {
@@ -388,7 +375,7 @@ uint8_t* WindowEncoder::PutEvent(uint8_t* out, const Edge& edge, size_t first_va
                                          : declaration.payload;
     if (model_.HasPayload(edge.event)) {
       out = PutPayload(out, ArgumentOf(edge.declaration, 0, edge.kind == EdgeKind::kRangeEnd),
-                       reads, model_.events.payload[edge.event]);
+                       reads, edge.payload);
     }
     for (size_t i = first_value; i < last_value; ++i) {
       out = PutValue(out, edge, model_.values.index[i], model_.values.value[i]);
@@ -417,7 +404,7 @@ uint8_t* WindowEncoder::PutEvent(uint8_t* out, const Edge& edge, size_t first_va
       out = PutVarintField(out, TrackEvent::kSourceLocationIid, iids_[label]);
     }
   }
-  return PutVarintField(out, TrackEvent::kTrackUuid, track);
+  return PutVarintField(out, TrackEvent::kTrackUuid, edge.track);
 }
 
 void WindowEncoder::Encode(std::span<const Edge> window, uint32_t sequence, ProtoWriter& writer) {

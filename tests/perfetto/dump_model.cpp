@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <random>
+#include <map>
 #include <string>
 
 #include "capture/reader.h"
@@ -59,6 +60,16 @@ void WriteValue(JsonWriter& json, const char* key, trace::PayloadType type, uint
   }
 }
 
+// Rows of Model::values by event. Of the one model that this program dumps.
+const std::multimap<uint32_t, size_t>& ValueRows(const trace::Model& model) {
+  static const std::multimap<uint32_t, size_t> rows = [&] {
+    std::multimap<uint32_t, size_t> made;
+    for (size_t i = 0; i < model.values.size(); ++i) made.emplace(model.values.event[i], i);
+    return made;
+  }();
+  return rows;
+}
+
 // The payload, and what else the event carries as [name, value], in the order of declaration.
 void WritePayload(JsonWriter& json, const char* key, const trace::Model& model, uint32_t event) {
   const trace::Declaration& declaration = model.declarations[model.events.declaration[event]];
@@ -67,9 +78,10 @@ void WritePayload(JsonWriter& json, const char* key, const trace::Model& model, 
              model.events.payload[event]);
   json.Member(std::string(key) + "_name", model.String(declaration.payload_name));
   auto array = json.Array(std::string(key) + "_more");
-  for (size_t i = 0; i < model.values.size(); ++i) {
-    const bool is_payload = model.values.index[i] == trace::Values::kPayload;
-    if (model.values.event[i] != event || is_payload) continue;
+  const auto [first, last] = ValueRows(model).equal_range(event);
+  for (auto row = first; row != last; ++row) {
+    const size_t i = row->second;
+    if (model.values.index[i] == trace::Values::kPayload) continue;
     const trace::Value& value = declaration.more[model.values.index[i]];
     auto object = json.Object();
     json.Member("index", model.values.index[i]);
