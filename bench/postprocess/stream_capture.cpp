@@ -1,8 +1,10 @@
 // stream_capture: captures of any length for postprocess.py, and decoding alone.
 //
-//   stream_capture make EVENTS FILE [ROUNDS]   as `iket profile --overflow stream` leaves it, of about
+//   stream_capture make EVENTS FILE [ROUNDS]   as `iket profile --overflow stream` leaves it, of
+//   about
 //                                              EVENTS, eight in each of the ROUNDS (50) of a warp
-//   stream_capture decode FILE                 reads, decodes and pairs; prints what there is, seconds
+//   stream_capture decode FILE                 reads, decodes and pairs; prints what there is,
+//   seconds
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -65,6 +67,7 @@ int main(int argc, char** argv) {
     return Make(length, argv[3]);
   }
   if (what == "decode" && argc == 3) return Decode(argv[2]);
-  std::fprintf(stderr, "usage: stream_capture make EVENTS FILE [ROUNDS] | stream_capture decode FILE\n");
+  std::fprintf(stderr,
+               "usage: stream_capture make EVENTS FILE [ROUNDS] | stream_capture decode FILE\n");
   return 2;
 }

@@ -42,6 +42,12 @@ Result<void> KeepColumnsInFiles(const std::string& folder, uint64_t resident_byt
 // After that call.
 bool ColumnsAreInFiles();
 
+// How numbers in a file are gone through from now on: one after the other, as at first, or here and
+// there. Then the file system must not bring their neighbours along each time, which drive out
+// what is needed.
+enum class ColumnUse { kInOrder, kScattered };
+void AdviseColumnUse(const void* first, size_t bytes, ColumnUse use);
+
 // Bytes for a column, aligned for any number, whatever they hold. Throws std::bad_alloc, or
 // ColumnFileError.
 void* TakeColumnBytes(size_t bytes);
@@ -75,5 +81,10 @@ struct ColumnAllocator {
 
 template <typename T>
 using Column = std::vector<T, ColumnAllocator<T>>;
+
+template <typename T>
+void AdviseColumnUse(const Column<T>& column, ColumnUse use) {
+  AdviseColumnUse(column.data(), column.size() * sizeof(T), use);
+}
 
 }  // namespace iket

@@ -65,9 +65,9 @@ TEST(Column, InFilesHoldsMoreThanMayBeResident) {
     uint64_t most = 0;
     for (size_t i = 0; i < column.size(); ++i) {
       column[i] = static_cast<uint32_t>(i);
-      // As slow as whoever computes what is written: the keeper looks every 10 ms.
+      // As slow as whoever computes what is written: the keeper looks every 2 ms.
       if (i % (size_t{1} << 20) != 0) continue;
-      usleep(11'000);
+      usleep(5'000);
       most = std::max(most, ResidentBytes());
     }
     if (most > 2 * kResident) {

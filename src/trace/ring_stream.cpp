@@ -218,6 +218,8 @@ void RingCollector::Expect(const std::map<std::pair<uint32_t, uint32_t>, uint64_
   uint64_t total = 0;
   for (const auto& [ring, count] : counts) total += count;
   std::span<Record> room = memory_.Take(total);
+  all_expected_ = room;
+  AdviseColumnUse(room.data(), room.size_bytes(), ColumnUse::kScattered);
   for (const auto& [ring, count] : counts) {
     expected_[ring] = room.first(count);
     room = room.subspan(count);
@@ -255,6 +257,7 @@ void RingCollector::Add(const capture::RingBlock& block) {
 }
 
 void RingCollector::SortReadings() {
+  AdviseColumnUse(all_expected_.data(), all_expected_.size_bytes(), ColumnUse::kInOrder);
   auto key = [](const Reading& reading) {
     return std::tuple(reading.context, reading.row.ring, reading.moment, reading.order);
   };

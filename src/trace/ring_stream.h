@@ -159,7 +159,8 @@ class RingCollector {
   Column<Reading> readings_;
   RecordMemory memory_;
   std::map<std::pair<uint32_t, uint32_t>, std::span<ring::Record>> expected_;  // room that is left
-  std::vector<std::shared_ptr<const void>> shared_;                            // of blocks
+  std::span<const ring::Record> all_expected_;
+  std::vector<std::shared_ptr<const void>> shared_;  // of blocks
 };
 
 }  // namespace iket::trace

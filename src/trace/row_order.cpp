@@ -44,8 +44,17 @@ void RowOrder::TakeAll() {
   for (uint32_t warp = 0; warp < span_of_warp_.size(); ++warp) {
     warp_of_span[span_of_warp_[warp]] = warp;
   }
+  AdviseUse(ColumnUse::kScattered);
   for (const uint32_t warp : warp_of_span) Take(warp);
+  AdviseUse(ColumnUse::kInOrder);
   from_ = {};
+}
+
+void RowOrder::AdviseUse(ColumnUse use) {
+  AdviseColumnUse(model_.events.warp, use);
+  AdviseColumnUse(model_.events.declaration, use);
+  AdviseColumnUse(model_.events.cycles, use);
+  AdviseColumnUse(model_.events.payload, use);
 }
 
 void RowOrder::MoveValues(const Values& from) {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/column.h"
 #include "trace/model.h"
 #include "trace/warp_scan.h"
 
@@ -33,6 +34,7 @@ class RowOrder {
   void TakeAll();
 
  private:
+  void AdviseUse(ColumnUse use);
   void MoveValues(const Values& from);
   void MoveHoles(std::span<const uint32_t> from);
 

@@ -15,8 +15,8 @@
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
-#include <random>
 #include <map>
+#include <random>
 #include <string>
 
 #include "capture/reader.h"
