@@ -1,6 +1,14 @@
 #include "export/perfetto.h"
 
 #include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -102,6 +110,78 @@ class Curves {
   std::vector<std::pair<uint64_t, EventRate>> rates_;  // by device
 };
 
+// Windows are taken and written one after the other, and encoded side by side.
+class WindowThreads {
+ public:
+  using Write = std::function<Result<void>(std::span<const Edge> window, std::string_view bytes)>;
+
+  WindowThreads(EdgeStream& stream, Write write) : stream_(stream), write_(std::move(write)) {}
+
+  // `make_encoder`: one for each thread.
+  template <typename MakeEncoder>
+  Result<void> Run(uint32_t count, const MakeEncoder& make_encoder) {
+    const auto work = [&] {
+      try {
+        Encode(make_encoder());
+      } catch (...) {  // no memory: it is for the caller
+        const std::scoped_lock lock(mutex_);
+        if (!thrown_) thrown_ = std::current_exception();
+        Stop();
+      }
+    };
+    {
+      std::vector<std::jthread> others;
+      for (uint32_t i = 1; i < count; ++i) others.emplace_back(work);
+      work();
+    }
+    if (thrown_) std::rethrow_exception(thrown_);
+    return status_;
+  }
+
+ private:
+  void Encode(WindowEncoder encoder) {
+    std::vector<Edge> window;
+    ProtoWriter writer;
+    for (;;) {
+      uint32_t number = 0;
+      {
+        const std::scoped_lock lock(stream_mutex_);
+        if (stopped_ || !stream_.Next(window)) return;
+        number = taken_++;
+      }
+      writer.Clear();
+      encoder.Encode(window, kFirstWindowSequence + number, writer);
+      std::unique_lock lock(mutex_);
+      turn_.wait(lock, [&] { return stopped_ || written_ == number; });
+      if (stopped_) return;
+      status_ = write_(window, writer.bytes());
+      if (!status_) return Stop();
+      ++written_;
+      turn_.notify_all();
+    }
+  }
+  void Stop() {
+    stopped_ = true;
+    turn_.notify_all();
+  }
+
+  EdgeStream& stream_;
+  const Write write_;
+  std::mutex stream_mutex_, mutex_;  // of stream_ and taken_; of all below
+  uint32_t taken_ = 0;
+  std::condition_variable turn_;
+  uint32_t written_ = 0;
+  Result<void> status_;
+  std::exception_ptr thrown_;
+  std::atomic<bool> stopped_ = false;
+};
+
+uint32_t ThreadCount(const PerfettoOptions& options) {
+  if (options.threads != 0) return options.threads;
+  constexpr uint32_t kMost = 4;  // more only wait for the stream
+  return std::clamp(std::thread::hardware_concurrency(), 1u, kMost);
+}
+
 }  // namespace
 
 Result<void> WritePerfetto(const trace::Model& model, const Sink& sink,
@@ -123,15 +203,20 @@ Result<void> WritePerfetto(const trace::Model& model, const Sink& sink,
   WriteHealth(model, links.counts, kHeadSequence, tracks.health(), output.writer());
 
   EdgeStream stream(model, options.edges_per_window, &tracks);
-  WindowEncoder encoder(model, tracks, links.links, options.range_cycles);
-  std::vector<Edge> window;
+  if (!output.Flush()) return output.status();
+  const auto encoder = [&] {
+    return WindowEncoder(model, tracks, links.links, options.range_cycles);
+  };
   uint64_t done = 0;
-  for (uint32_t sequence = kFirstWindowSequence; stream.Next(window); ++sequence) {
-    encoder.Encode(window, sequence, output.writer());
-    if (!output.Flush()) return output.status();
+  const auto write = [&](std::span<const Edge> window, std::string_view bytes) {
+    if (Result<void> written = sink(bytes); !written) return written;
     curves.Count(window);
     done += window.size();
     if (options.progress) options.progress(done, stream.total_edges());
+    return Result<void>();
+  };
+  if (auto written = WindowThreads(stream, write).Run(ThreadCount(options), encoder); !written) {
+    return written;
   }
   curves.Write(output.writer(), [&] { return output.FlushIfLarge(); });
   output.Flush();

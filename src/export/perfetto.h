@@ -10,7 +10,8 @@
 // Layout: all events in time order, cut into windows; each window is a packet sequence of its own
 // with interned names and times as differences (clock 64), so windows could be encoded side by side
 // and a reader needs little state. At most 33 bytes a range without payload (a test holds it to
-// that). Cost: see bench/perfetto_bench.cpp; memory is that of EdgeStream and one window.
+// that). Cost: see bench/perfetto_bench.cpp; memory is that of EdgeStream and one window for each
+// thread.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +26,8 @@ struct PerfettoOptions {
   // Adds the argument `cycles` to every range, 7 bytes each. Warp lifetimes always have it.
   bool range_cycles = false;
   size_t edges_per_window = 200'000;
+  // That encode windows; 0: one for each core, at most four. The bytes are the same.
+  uint32_t threads = 0;
   // Called about once a window with the share of edges that were written; may be empty.
   Progress progress = {};
 };

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -33,6 +34,36 @@ TEST(Perfetto, SameModelSameBytes) {
   const std::string bytes = Write(model);
   EXPECT_EQ(bytes, Write(model));
   EXPECT_NE(bytes, Write(model, {.range_cycles = true}));
+}
+
+TEST(Perfetto, ThreadsWriteTheSameBytes) {
+  const trace::Model model = MakeSyntheticModel({});
+  const std::string bytes = Write(model, {.edges_per_window = 500, .threads = 1});
+  EXPECT_GT(bytes.size(), 100'000u);
+  for (const uint32_t threads : {2u, 3u, 8u}) {
+    EXPECT_EQ(Write(model, {.edges_per_window = 500, .threads = threads}), bytes) << threads;
+  }
+}
+
+TEST(Perfetto, ThreadsStopWhereTheSinkFailsAndPassOnWhatItThrows) {
+  const trace::Model model = MakeSyntheticModel({});
+  uint32_t blocks = 0;
+  const auto failing = [&](std::string_view) -> Result<void> {
+    if (++blocks < 5) return {};
+    return Fail(ErrorKind::kSystem, "disk full");
+  };
+  const auto written = WritePerfetto(model, failing, {.edges_per_window = 500, .threads = 4});
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().message, "disk full");
+  EXPECT_EQ(blocks, 5u);
+
+  blocks = 0;
+  const auto throwing = [&](std::string_view) -> Result<void> {
+    if (++blocks == 5) throw std::bad_alloc();
+    return {};
+  };
+  EXPECT_THROW((void)WritePerfetto(model, throwing, {.edges_per_window = 500, .threads = 4}),
+               std::bad_alloc);
 }
 
 // What a range without payload costs, its begin and its end: the difference to the same model
