@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "base/evictable.h"
+#include "base/write_signals.h"
 
 namespace iket {
 namespace {
@@ -58,6 +59,7 @@ void* TakeFile(size_t bytes) {
     return files.folder;
   }();
   const int fd = OpenNameless(folder);
+  const WriteSignalGuard guard;  // a limit of file sizes is an error, too
   // Room that is not there must be known now: later it would end the process.
   int error = fd < 0 ? errno : posix_fallocate(fd, 0, static_cast<off_t>(bytes));
   void* address = MAP_FAILED;

@@ -106,9 +106,9 @@ TEST(Column, AFullDiskIsAnErrorAndNoSignal) {
 }
 
 TEST(Column, AFolderThatIsNoneIsAnError) {
-  const auto kept = KeepColumnsInFiles("/nowhere/at/all", 1 << 20);
+  const auto kept = KeepColumnsInFiles("/proc/nowhere", 1 << 20);
   ASSERT_FALSE(kept);
-  EXPECT_EQ(kept.error().message, "/nowhere/at/all: cannot make a file: No such file or directory");
+  EXPECT_EQ(kept.error().message, "/proc/nowhere: cannot make a file: No such file or directory");
   const auto in_memory = KeepColumnsInFiles("/dev/shm", 1 << 20);
   ASSERT_FALSE(in_memory);
   EXPECT_EQ(in_memory.error().message, "/dev/shm: is in memory itself (tmpfs)");

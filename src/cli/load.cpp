@@ -19,8 +19,10 @@ namespace iket::cli {
 namespace {
 
 // True if the decoded capture is larger than the memory that is left.
-bool IsTooLarge(const capture::Reader& reader) {
-  return DecodingBytes(reader) > MemoryForDecoding();
+Result<bool> IsTooLarge(const capture::Reader& reader) {
+  const auto memory = MemoryForDecoding();
+  if (!memory) return tl::unexpected(memory.error());
+  return DecodingBytes(reader) > *memory;
 }
 
 std::string FolderForFiles() {
@@ -31,12 +33,11 @@ std::string FolderForFiles() {
 }
 
 // From here on what is large lies in files: the decoded capture does not fit into memory.
-Result<void> MakeRoom(const std::string& path, uint64_t bytes) {
+Result<void> MakeRoom(const std::string& path, uint64_t bytes, uint64_t memory) {
   // Less than this only makes it slow.
   constexpr uint64_t kLeast = uint64_t{64} << 20;
   // Of the files that a writer may want besides, none is there while the records still are.
   const uint64_t file_bytes = bytes / 4 * 3;
-  const uint64_t memory = MemoryForDecoding();
   const std::string folder = FolderForFiles();
   struct statvfs room{};
   const uint64_t free_bytes =
@@ -87,8 +88,10 @@ Result<Loaded> Load(const std::string& path) {
   if (IsOfRunIket(path)) return LoadRun(path);
   auto reader = capture::Reader::Open(path);
   if (!reader) return tl::unexpected(reader.error());
-  if (IsTooLarge(*reader)) {
-    if (auto room = MakeRoom(path, DecodingBytes(*reader)); !room) {
+  const auto too_large = IsTooLarge(*reader);
+  if (!too_large) return tl::unexpected(too_large.error());
+  if (*too_large) {
+    if (auto room = MakeRoom(path, DecodingBytes(*reader), *MemoryForDecoding()); !room) {
       return tl::unexpected(room.error());
     }
   }
@@ -99,7 +102,9 @@ Result<Loaded> LoadOrCount(const std::string& path) {
   if (IsOfRunIket(path)) return LoadRun(path);
   auto reader = capture::Reader::Open(path);
   if (!reader) return tl::unexpected(reader.error());
-  if (!IsTooLarge(*reader)) return Decoded(path, std::move(*reader));
+  const auto too_large = IsTooLarge(*reader);
+  if (!too_large) return tl::unexpected(too_large.error());
+  if (!*too_large) return Decoded(path, std::move(*reader));
   Progress progress("counting " + path);
   auto model = trace::Decoder(reader->capture()).Finish();
   if (!model) return FailIn(path, model.error());

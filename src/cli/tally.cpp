@@ -1,7 +1,9 @@
 #include "cli/tally.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <map>
 #include <set>
@@ -66,9 +68,15 @@ uint64_t DecodingBytes(const capture::Reader& reader) {
   return reader.ring_raw_bytes() / ring::kRecordBytes * kBytesARecord;
 }
 
-uint64_t MemoryForDecoding() {
-  if (const char* const said = std::getenv("IKET_DECODE_BYTES")) {
-    return std::strtoull(said, nullptr, 10);
+Result<uint64_t> MemoryForDecoding() {
+  if (const char* const said = std::getenv("IKET_DECODE_BYTES"); said != nullptr && *said != 0) {
+    uint64_t bytes = 0;
+    const char* const end = said + std::strlen(said);
+    if (const auto [at, error] = std::from_chars(said, end, bytes);
+        error == std::errc() && at == end) {
+      return bytes;
+    }
+    return Fail(ErrorKind::kUsage, "IKET_DECODE_BYTES={}: not a number of bytes", said);
   }
   std::ifstream file("/proc/meminfo");
   for (std::string name, rest; file >> name; std::getline(file, rest)) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "base/error.h"
 #include "base/progress.h"
 #include "capture/reader.h"
 
@@ -26,8 +27,8 @@ Tally TallyOf(const capture::Reader& reader, const Progress& progress = {});
 
 // Bytes that the decoded capture takes, about; and those that the machine has for it, UINT64_MAX
 // if it does not say. $IKET_DECODE_BYTES says something else, for tests and for whoever knows
-// better.
+// better. Error (kUsage): that is no number.
 uint64_t DecodingBytes(const capture::Reader& reader);
-uint64_t MemoryForDecoding();
+Result<uint64_t> MemoryForDecoding();
 
 }  // namespace iket::cli

@@ -3,9 +3,9 @@
 // Nothing in a capture is trusted: any bytes give a model, and what did not fit is in its counters.
 // The one error is a capture with more records than rows have numbers (2^32, 64 GiB).
 //
-// Cost: see docs/benchmarks/postprocess.md; memory is the ring records once, then 20 bytes an event,
-// plus the model (24 bytes an event, 44 a range). All of it is in columns, so it may be larger than
-// the machine's (base/column.h).
+// Cost: see docs/benchmarks/postprocess.md; memory is the ring records once, then 20 bytes an
+// event, plus the model (24 bytes an event, 44 a range). All of it is in columns, so it may be
+// larger than the machine's (base/column.h).
 #pragma once
 
 #include <algorithm>

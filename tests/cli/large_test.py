@@ -71,6 +71,22 @@ class LargeTest(harness.CliTest):
             else:
                 self.assertTrue(reason in done.err or "has no room for it" in done.err, done.err)
 
+    def test_limits_of_the_shell_are_errors_and_no_signals(self):
+        capture = self.large()
+        # 12 MiB a file: less than any column that goes to one.
+        command = f"ulimit -f 12288; exec {harness.IKET} report {capture}"
+        done = self.run_program("/bin/sh", "-c", command, env={**os.environ, "IKET_DECODE_BYTES": "1000000"})
+        self.assertEqual(done.code, 3, done.err)
+        self.assertRegex(done.err, r"iket: \S+: no room for \d+ MB of what is larger than memory: File too large; set TMPDIR")
+
+    def test_a_limit_that_is_no_number_is_an_error(self):
+        capture = self.capture("complete")
+        for value in ("abc", "-1", "99999999999999999999", "5G"):
+            done = self.iket("report", capture, env={**os.environ, "IKET_DECODE_BYTES": value})
+            self.assert_one_line(done, 2)
+            self.assertIn(f"IKET_DECODE_BYTES={value}: not a number of bytes", done.err)
+        self.assertEqual(self.iket("report", capture, env={**os.environ, "IKET_DECODE_BYTES": ""}).code, 0)
+
 
 if __name__ == "__main__":
     unittest.main()

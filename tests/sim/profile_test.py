@@ -104,7 +104,7 @@ class Profile(unittest.TestCase):
                                              capture_output=True, check=False, text=True) for limit in said}
             in_memory, in_files = reports.values()
             self.assertEqual((in_files.returncode, in_files.stdout), (in_memory.returncode, in_memory.stdout))
-            self.assertRegex(in_files.stderr, r"larger, decoded, than memory \([\d.]+ [kM]B of 1000 B\): it lies in "
+            self.assertRegex(in_files.stderr, r"larger, decoded, than memory \(\S+ [kM]B of 1.00 kB\): it lies in "
                                               r"files in \S+ meanwhile")
             done = self.profile("saxpy_driver_marked", "--n", "1000", IKET_DECODE_BYTES="1")
             self.assertRegex(done.stdout, r"only counted +\S+: decoded it would be larger than the memory")
