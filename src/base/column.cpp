@@ -38,8 +38,8 @@ struct Files {
 };
 
 Files& TheFiles() {
-  static Files* const files = new Files;
-  return *files;
+  static Files& files = *new Files;
+  return files;
 }
 
 // A file that has no name, or the errno.
@@ -133,10 +133,11 @@ bool ColumnsAreInFiles() { return TheFiles().used; }
 
 void AdviseColumnUse(const void* first, size_t bytes, ColumnUse use) {
   if (bytes < kInFile || !TheFiles().used) return;
-  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const uintptr_t begin = (reinterpret_cast<uintptr_t>(first) + page - 1) / page * page;
-  const uintptr_t end = (reinterpret_cast<uintptr_t>(first) + bytes) / page * page;
-  madvise(reinterpret_cast<void*>(begin), end - begin,
+  // Whole pages: from the first that begins there.
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t ahead = (page - reinterpret_cast<uintptr_t>(first) % page) % page;
+  auto* const begin = static_cast<std::byte*>(const_cast<void*>(first)) + ahead;
+  madvise(begin, (bytes - ahead) / page * page,
           use == ColumnUse::kScattered ? MADV_RANDOM : MADV_NORMAL);
 }
 

@@ -15,8 +15,8 @@ struct Registry {
 
 // Never destroyed: whoever evicts may do so until the process is gone.
 Registry& All() {
-  static Registry* const registry = new Registry;
-  return *registry;
+  static Registry& registry = *new Registry;
+  return registry;
 }
 
 }  // namespace
