@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -83,7 +84,7 @@ std::string Progress::Pace(double share, double seconds) const {
     pace = fmt::format(" {:.3g} M {}/s,", share * static_cast<double>(amount_) / seconds * 1e-6,
                        what_);
   }
-  const auto left = static_cast<uint64_t>(seconds / share * (1 - share) + 0.5);
+  const auto left = static_cast<uint64_t>(std::llround(seconds / share * (1 - share)));
   return pace + fmt::format(" {}:{:02} left", left / 60, left % 60);
 }
 

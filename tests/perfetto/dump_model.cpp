@@ -62,12 +62,12 @@ void WriteValue(JsonWriter& json, const char* key, trace::PayloadType type, uint
 
 // Rows of Model::values by event. Of the one model that this program dumps.
 const std::multimap<uint32_t, size_t>& ValueRows(const trace::Model& model) {
-  static const std::multimap<uint32_t, size_t> rows = [&] {
+  static const std::multimap<uint32_t, size_t> kRows = [&] {
     std::multimap<uint32_t, size_t> made;
     for (size_t i = 0; i < model.values.size(); ++i) made.emplace(model.values.event[i], i);
     return made;
   }();
-  return rows;
+  return kRows;
 }
 
 // The payload, and what else the event carries as [name, value], in the order of declaration.
